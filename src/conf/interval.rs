@@ -32,7 +32,12 @@ impl Interval {
         self.min <= number && number <= self.max
     }
 
-    /// Whether some number lies in both ranges.
+    /// Whether no number lies in the range.
+    pub const fn is_empty(self) -> bool {
+        self.min > self.max
+    }
+
+    /// Whether some number lies in both ranges, neither of which is empty.
     pub const fn meets(self, other: Self) -> bool {
         self.min <= other.max && other.min <= self.max
     }

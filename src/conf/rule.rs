@@ -75,6 +75,12 @@ impl From<ncclx::Rule> for Rule {
     fn from(rule: ncclx::Rule) -> Self {
         let ncclx::Rule { line, collective, bytes_per_rank: bytes, channels, nodes, .. } = rule;
         let end = |bytes: i64| u64::try_from(bytes).ok();
+        // No communicator has fewer than one: ranges that differ below it are the same.
+        let counts = |of: Interval| match of {
+            Interval { min: ..=1, max: i64::MAX } => Interval::ANY,
+            Interval { min, max } if max >= 1 => Interval { min: min.max(1), max },
+            _ => of,
+        };
         let (min_bytes, max_bytes) = match (bytes.min.max(0), bytes.max) {
             // No size is that large: the end is open.
             (min, i64::MAX) => (end(min).unwrap_or(0), u64::MAX),
@@ -89,8 +95,8 @@ impl From<ncclx::Rule> for Rule {
             algorithm: Some(rule.algorithm),
             protocol: Some(rule.protocol),
             channels,
-            nodes,
-            ranks: rule.local_ranks,
+            nodes: counts(nodes),
+            ranks: counts(rule.local_ranks),
             per_rank: true,
             pipe_ops: -1,
             reg_buff: -1,

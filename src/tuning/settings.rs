@@ -303,7 +303,7 @@ impl Settings {
             let architecture = Field::new("architecture", "Architecture", Control::text(&[])).hinted("gfx950");
             form.field(architecture, &mut self.export.architecture);
         }
-        if self.export.library == Library::Rccl {
+        if self.export.platform().library == Library::Rccl {
             if self.export.reader != Reader::Rccl {
                 form.field(Field::new("gpu", "GPU", Control::text(&[])).hinted("gfx950"), &mut self.export.gpu);
             }

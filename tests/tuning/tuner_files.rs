@@ -440,7 +440,7 @@ fn check_round_trip(
     let names = ["a,b\n\u{7}allreduce,0,1,ring,ll,1,1,8".to_owned(), "é".repeat(300)];
     let basis = ExportInput { sweep, recommendations, between_sizes: &[], names: &names, set: None, level: 0.9 };
     let exported = export(&basis, options);
-    let support = SupportMatrix::new(options.library.matrix(), sweep);
+    let support = SupportMatrix::new(options.platform().matrix(), sweep);
     let mut compared = 0;
     for file in &exported.files {
         let rules = read(file.text.as_bytes(), options.reader);

@@ -26,8 +26,8 @@ const MAX_STEPS: u64 = 20_000_000;
 /// Looks for overlaps and gaps.
 pub(super) fn ranges(rules: &[Rule], support: &SupportMatrix, sweep: Option<&Sweep>, findings: &mut LintFindings) {
     let mut steps = 0;
-    let matching: Vec<&Rule> =
-        rules.iter().filter(|rule| rule.min_bytes <= rule.max_bytes && !is_ruled_out(rule, support)).collect();
+    let is_empty = |rule: &Rule| rule.min_bytes > rule.max_bytes || rule.nodes.is_empty() || rule.ranks.is_empty();
+    let matching: Vec<&Rule> = rules.iter().filter(|rule| !is_empty(rule) && !is_ruled_out(rule, support)).collect();
     let finished = overlaps(&matching, findings, &mut steps) && gaps(&matching, sweep, findings, &mut steps);
     if let (false, Some(last)) = (finished, rules.last()) {
         let message = "there are too many rules to look for all overlaps and gaps: some were not looked for";

@@ -52,8 +52,8 @@ pub struct ReaderBehaviour {
     pub name: &'static str,
     /// The number of channels that is used where no rule applies, and where a rule has -1.
     pub preset: Channels,
-    /// A line with an unknown word or an empty field is left out, or the whole file refused; the others take an unknown word for ring, simple or
-    /// allreduce.
+    /// A line with an unknown word or an empty field is left out, or the whole file refused; the others take an unknown
+    /// word for ring, simple or allreduce.
     pub skips_unknown: bool,
     /// `-1` is an algorithm and a protocol; together they leave both to the library.
     pub has_wildcards: bool,

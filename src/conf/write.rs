@@ -56,8 +56,8 @@ pub fn line(
 }
 
 /// The sizes that a line matches which is meant for these, in bytes of the whole collective: NCCLX divides by the ranks
-/// and rounds down, so that a range begins and ends at multiples of them. Sizes below the first multiple go to the range
-/// before, sizes up to the multiple after the last one to this. `None` where none is left.
+/// and rounds down, so that a range begins and ends at multiples of them. Sizes below the first multiple go to the
+/// range before, sizes up to the multiple after the last one to this. `None` where none is left.
 pub fn sizes_of_line(reader: Reader, (min_bytes, max_bytes): (u64, u64), scale: Scale) -> Option<(u64, u64)> {
     if reader != Reader::Ncclx {
         return Some((min_bytes, max_bytes));

@@ -3,9 +3,9 @@
 //! Source: meta-pytorch/torchcomms 59426ba4, comms/ncclx/meta/tuner. A line is
 //! `collective,bytesPerRank,algorithm,protocol,channels,nNodes,nLocalRanks[,chunkSize]`, with `*`, a number or an
 //! interval as `[0,1048576]` or `(1,)` for the bytes of a rank, the nodes and the ranks of a node. Sizes count per
-//! rank: of the bytes that a tuner is asked about, a rank has those divided by nodes × (ranks / nodes), rounded down. A
-//! line that can't be read makes the creation of a communicator fail, unless `NCCLX_TUNER_IGNORE_CONFIG_ERRORS=1` leaves
-//! it out.
+//! rank: of the bytes that a tuner is asked about, a rank has those divided by nodes × (ranks / nodes), rounded down.
+//! A line that can't be read makes the creation of a communicator fail, unless `NCCLX_TUNER_IGNORE_CONFIG_ERRORS=1`
+//! leaves it out.
 
 use std::{borrow::Cow, collections::BTreeMap};
 

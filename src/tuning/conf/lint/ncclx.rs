@@ -85,8 +85,8 @@ fn chunk(rule: &ncclx::Rule, findings: &mut LintFindings) {
     let by_collnet = matches!(rule.algorithm, Algorithm::CollnetDirect | Algorithm::CollnetChain);
     if rule.bytes_per_rank != Interval::ANY && !by_collnet {
         let message = "chunkSize is looked up with the bytes of one channel, not those of the collective \
-                       (calcCollChunking of NCCL 2.30): at other sizes than bytesPerRank says; write the rule again with * \
-                       for bytesPerRank and this chunkSize, or leave chunkSize out";
+                       (calcCollChunking of NCCL 2.30), so at other sizes than bytesPerRank says; leave it out, or write it \
+                       in a row with * for bytesPerRank";
         findings.push(rule.line, Code::ChunkSize, Severity::Changes, message);
     }
 }

@@ -66,6 +66,7 @@ values! { Reader {
     DnTuner = "dn-tuner": "the RCCL plugin of rccl-sweep's authors",
     Rccl = "rccl": "RCCL's built-in CSV tuner, from ROCm 7.13",
     Collectune = "collectune": "libnccl-tuner-collectune.so, Collectune's own plugin for NCCL and RCCL",
+    Ncclx = "ncclx": "the built-in tuner of NCCLX, which reads a CSV of its own, or JSON",
 } }
 values! { LinkSize {
     Small = "small": "up to 2,000 characters, which Microsoft Teams leaves whole: what to deploy and why, nothing else",

@@ -15,6 +15,9 @@ pub enum Reader {
     Rccl,
     /// Collectune's own tuner plugin for NCCL and RCCL, which reads with [`super::strict`].
     Collectune,
+    /// The built-in tuner of NCCLX, Meta's NCCL, meta-pytorch/torchcomms comms/ncclx/meta/tuner, which reads a grammar
+    /// of its own, [`super::ncclx`].
+    Ncclx,
 }
 
 /// The limit on channels that a tuner gives the library: `*nChannels` of `getCollInfo`, of which src/enqueue.cc makes
@@ -49,8 +52,8 @@ pub struct ReaderBehaviour {
     pub name: &'static str,
     /// The number of channels that is used where no rule applies, and where a rule has -1.
     pub preset: Channels,
-    /// A line with an unknown word or an empty field is left out; the others take an unknown word for ring, simple or
-    /// allreduce.
+    /// A line with an unknown word or an empty field is left out, or the whole file refused; the others take an unknown
+    /// word for ring, simple or allreduce.
     pub skips_unknown: bool,
     /// `-1` is an algorithm and a protocol; together they leave both to the library.
     pub has_wildcards: bool,
@@ -64,7 +67,9 @@ pub struct ReaderBehaviour {
 
 impl Reader {
     /// All readers, in the order in which they are offered.
-    pub const ALL: &[Self] = &[Self::Example, Self::DnTuner, Self::Rccl, Self::Collectune];
+    pub const ALL: &[Self] = &[Self::Example, Self::DnTuner, Self::Rccl, Self::Collectune, Self::Ncclx];
+    /// The readers of the grammar of NVIDIA's example; NCCLX has another.
+    pub const OF_CONF: &[Self] = &[Self::Example, Self::DnTuner, Self::Rccl, Self::Collectune];
 
     /// The details in which this reader differs from others.
     pub const fn behaviour(self) -> ReaderBehaviour {
@@ -107,6 +112,16 @@ impl Reader {
                 has_wildcards: true,
                 trims_lines: true,
                 checks_channels: true,
+                keeps_default: true,
+            },
+            Self::Ncclx => ReaderBehaviour {
+                key: "ncclx",
+                name: "NCCLX",
+                preset: Channels::Library,
+                skips_unknown: true,
+                has_wildcards: false,
+                trims_lines: true,
+                checks_channels: false,
                 keeps_default: true,
             },
         }

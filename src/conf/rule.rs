@@ -1,6 +1,10 @@
 //! Parsing of lines into rules, separately for each reader.
 
+use std::ops::RangeInclusive;
+
 use super::{
+    interval::Interval,
+    ncclx,
     number::{atoi, strtoull},
     reader::{Channels, Reader},
     scan::{Piece, fields, pieces},
@@ -12,7 +16,7 @@ use crate::collective::{Algorithm, Collective, Protocol, Scale};
 /// The fewest fields of a valid line: those up to nRanks.
 pub const FIELDS_NEEDED: usize = 8;
 
-/// The fields that a reader keeps of a line. −1 matches anything.
+/// The fields that a reader keeps of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Line number in the file, from 1.
@@ -21,9 +25,9 @@ pub struct Rule {
     pub part: u32,
     /// One of the five collectives for which a tuner is called.
     pub collective: Collective,
-    /// The smallest message size that matches, in bytes.
+    /// The smallest message size that matches, in bytes: of the whole collective, or of one rank with `per_rank`.
     pub min_bytes: u64,
-    /// The largest message size that matches, in bytes.
+    /// The largest message size that matches, in bytes, as `min_bytes`.
     pub max_bytes: u64,
     /// The algorithm; `None` stands for −1, where the reader knows that.
     pub algorithm: Option<Algorithm>,
@@ -31,10 +35,12 @@ pub struct Rule {
     pub protocol: Option<Protocol>,
     /// Number of channels as written; −1 leaves it to the library.
     pub channels: i32,
-    /// Number of nodes as written; −1 matches any.
-    pub nodes: i32,
-    /// Number of ranks as written; −1 matches any.
-    pub ranks: i32,
+    /// The numbers of nodes that match.
+    pub nodes: Interval,
+    /// The numbers of ranks that match: of all nodes, or of one with `per_rank`.
+    pub ranks: Interval,
+    /// Sizes count per rank and ranks per node, as NCCLX counts them.
+    pub per_rank: bool,
     /// `numPipeOps` as written; −1 matches any.
     pub pipe_ops: i32,
     /// `regBuff` as written; −1 matches any.
@@ -45,6 +51,7 @@ impl From<strict::Rule> for Rule {
     fn from(rule: strict::Rule) -> Self {
         // No communicator has more than 2³¹ nodes or ranks.
         let or_any = |number: Option<u32>| number.map_or(-1, |number| i32::try_from(number).unwrap_or(i32::MAX));
+        let counts = |number: Option<u32>| number.map_or(Interval::ANY, |number| Interval::only(number.into()));
         let strict::Rule { line, collective, min_bytes, max_bytes, pair, .. } = rule;
         Self {
             line,
@@ -55,23 +62,87 @@ impl From<strict::Rule> for Rule {
             algorithm: pair.map(|(algorithm, _)| algorithm),
             protocol: pair.map(|(_, protocol)| protocol),
             channels: rule.channels.map_or(-1, i32::from),
-            nodes: or_any(rule.nodes),
-            ranks: or_any(rule.ranks),
+            nodes: counts(rule.nodes),
+            ranks: counts(rule.ranks),
+            per_rank: false,
             pipe_ops: or_any(rule.pipe_ops),
             reg_buff: -1,
         }
     }
 }
 
+impl From<ncclx::Rule> for Rule {
+    fn from(rule: ncclx::Rule) -> Self {
+        let ncclx::Rule { line, collective, bytes_per_rank: bytes, channels, nodes, .. } = rule;
+        let end = |bytes: i64| u64::try_from(bytes).ok();
+        // No communicator has fewer than one: ranges that differ below it are the same.
+        let counts = |of: Interval| match of {
+            Interval { min: ..=1, max: i64::MAX } => Interval::ANY,
+            Interval { min, max } if max >= 1 => Interval { min: min.max(1), max },
+            _ => of,
+        };
+        let (min_bytes, max_bytes) = match (bytes.min.max(0), bytes.max) {
+            // No size is that large: the end is open.
+            (min, i64::MAX) => (end(min).unwrap_or(0), u64::MAX),
+            (min, max) => end(min).zip(end(max)).unwrap_or((1, 0)),
+        };
+        Self {
+            line,
+            part: 0,
+            collective,
+            min_bytes,
+            max_bytes,
+            algorithm: Some(rule.algorithm),
+            protocol: Some(rule.protocol),
+            channels,
+            nodes: counts(nodes),
+            ranks: counts(rule.local_ranks),
+            per_rank: true,
+            pipe_ops: -1,
+            reg_buff: -1,
+        }
+    }
+}
+
+/// The ranks of a node as NCCLX counts them, and by how many ranks it divides the size of a collective.
+///
+/// Source: matchesCollective and metaTunerInit of meta-pytorch/torchcomms, comms/ncclx/meta/tuner/MetaTuner.cc.
+pub fn ncclx_ranks(Scale { nodes, ranks }: Scale) -> (u32, u64) {
+    let local_ranks = ranks.checked_div(nodes).unwrap_or(ranks);
+    (local_ranks, (u64::from(nodes) * u64::from(local_ranks)).max(1))
+}
+
 impl Rule {
     /// Whether it is about communicators of a scale, calls that are not grouped and buffers that are not registered.
     pub fn is_about(&self, scale: Scale) -> bool {
+        let ranks = if self.per_rank { ncclx_ranks(scale).0 } else { scale.ranks };
         // Casts as in C: `config->nNodes == (int)ctx->nNodes`.
-        let fits = |wanted: i32, number: u32| wanted == -1 || wanted == number as i32;
+        let fits = |wanted: Interval, number: u32| wanted.contains(i64::from(number as i32));
         fits(self.nodes, scale.nodes)
-            && fits(self.ranks, scale.ranks)
-            && fits(self.pipe_ops, PIPE_OPS)
-            && fits(self.reg_buff, REG_BUFF)
+            && fits(self.ranks, ranks)
+            && fits(Interval::of_c(self.pipe_ops), PIPE_OPS)
+            && fits(Interval::of_c(self.reg_buff), REG_BUFF)
+    }
+
+    /// The only scale that the rule is about, where there is only one and some communicator has it.
+    pub fn scale(&self) -> Option<Scale> {
+        let (nodes, ranks) = (self.nodes.count()?, self.ranks.count()?);
+        let ranks = if self.per_rank { nodes.checked_mul(ranks)? } else { ranks };
+        Some(Scale { nodes, ranks }).filter(|_| nodes > 0 && ranks > 0)
+    }
+
+    /// The message sizes that the rule matches on a scale, in bytes of the whole collective as a tuner is asked about
+    /// them; an empty range where there are none.
+    pub fn sizes_on(&self, scale: Scale) -> RangeInclusive<u64> {
+        if !self.per_rank || self.min_bytes > self.max_bytes {
+            return self.min_bytes..=self.max_bytes;
+        }
+        let (_, ranks) = ncclx_ranks(scale);
+        let after = self.max_bytes.checked_add(1).and_then(|after| after.checked_mul(ranks));
+        match self.min_bytes.checked_mul(ranks) {
+            Some(first) => first..=after.map_or(u64::MAX, |after| after - 1),
+            None => RangeInclusive::new(1, 0),
+        }
     }
 
     /// Whether another rule says the same, wherever in a file it stands.
@@ -153,8 +224,9 @@ pub fn content(piece: &Piece<'_>, reader: Reader) -> PieceContent {
         algorithm: (!is_wildcard(fields[3])).then_some(algorithm.unwrap_or(Algorithm::Ring)),
         protocol: (!is_wildcard(fields[4])).then_some(protocol.unwrap_or(Protocol::Simple)),
         channels: atoi(fields[5]).value,
-        nodes: atoi(fields[6]).value,
-        ranks: atoi(fields[7]).value,
+        nodes: Interval::of_c(atoi(fields[6]).value),
+        ranks: Interval::of_c(atoi(fields[7]).value),
+        per_rank: false,
         pipe_ops: or_any(fields.get(8)),
         reg_buff: or_any(fields.get(9)),
     })
@@ -175,12 +247,19 @@ pub fn text<'a>(piece: &Piece<'a>, reader: Reader) -> &'a [u8] {
 /// assert_eq!(read(conf, Reader::Rccl).len(), 0);
 /// ```
 pub fn read(bytes: &[u8], reader: Reader) -> Vec<Rule> {
-    if reader == Reader::Collectune {
-        return strict::read(bytes).into_iter().map(Rule::from).collect();
+    match reader {
+        Reader::Collectune => return strict::read(bytes).into_iter().map(Rule::from).collect(),
+        Reader::Ncclx => return ncclx::read(bytes).into_iter().map(Rule::from).collect(),
+        Reader::Example | Reader::DnTuner | Reader::Rccl => {}
     }
     let rule = |piece: Piece<'_>| match content(&piece, reader) {
         PieceContent::Rule(rule) => Some(rule),
         _ => None,
     };
     pieces(bytes).filter_map(rule).collect()
+}
+
+/// The readers for which a file is written: NCCLX has a grammar of its own, which no other reader knows.
+pub fn readers_of(bytes: &[u8]) -> &'static [Reader] {
+    if ncclx::is_ncclx(bytes) { &[Reader::Ncclx] } else { Reader::OF_CONF }
 }

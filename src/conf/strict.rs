@@ -244,7 +244,7 @@ fn whole(field: &[u8]) -> Option<u64> {
 }
 
 /// The beginning of a field, without control characters.
-fn excerpt(field: &[u8]) -> String {
+pub(super) fn excerpt(field: &[u8]) -> String {
     let text = String::from_utf8_lossy(&field[..field.len().min(4 * LONGEST_EXCERPT)]).into_owned();
     let shown: String = text.chars().take(LONGEST_EXCERPT).map(|c| if c.is_control() { '·' } else { c }).collect();
     if shown.len() < field.len() && text.chars().count() > LONGEST_EXCERPT { shown + "…" } else { shown }

@@ -9,6 +9,7 @@ use super::{
     recognise::KnownTable,
 };
 use crate::{
+    conf::ncclx,
     report,
     text::{Column, Entry, Listing, Problem, Problems, Records, number},
 };
@@ -61,9 +62,19 @@ fn whole(source: impl Read, kind: &str) -> Result<(Vec<u8>, Vec<String>)> {
 /// Reads a tuner file without changing its bytes.
 pub(super) fn conf(source: impl Read) -> Result<(Outcome, FileContent)> {
     let (bytes, notes) = whole(source, "tuner's conf")?;
+    if ncclx::is_ncclx(&bytes) {
+        return Ok(of_ncclx(bytes, notes));
+    }
     let rules = bytes.split(|byte| *byte == b'\n').filter(|line| is_rule(line)).count();
     let holds = format!("{rules} rule{}", if rules == 1 { "" } else { "s" });
     Ok((Outcome::known("tuner conf", holds, Problems::default(), notes), FileContent::Conf(bytes)))
+}
+
+/// A tuner file of NCCLX, as CSV or JSON, without changing its bytes.
+pub(super) fn of_ncclx(bytes: Vec<u8>, notes: Vec<String>) -> (Outcome, FileContent) {
+    let rules = ncclx::lines(&bytes).len();
+    let holds = format!("{rules} rule{}", if rules == 1 { "" } else { "s" });
+    (Outcome::known("tuner file of NCCLX", holds, Problems::default(), notes), FileContent::Conf(bytes))
 }
 
 /// A line that people mean as a rule: no comment, no header, at least eight fields.

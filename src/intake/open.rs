@@ -18,6 +18,7 @@ use super::{
     rewards, topologies, training,
 };
 use crate::{
+    conf::ncclx,
     policy,
     progress::Progress,
     text::{Decoder, Dialect, Lines, Preview, Records, excerpt},
@@ -262,6 +263,9 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
     }
     if policy::read::is_policy(&json) {
         return rewards::policy(&json).map(Into::into);
+    }
+    if ncclx::is_ncclx(json.as_bytes()) {
+        return Ok(documents::of_ncclx(json.into_bytes(), Vec::new()).into());
     }
     if let Some(opened) = training::configuration(&json, file) {
         return Ok(opened);

@@ -3,6 +3,7 @@
 use super::{MappingRequest, WantedColumn};
 use crate::{
     collective::{Algorithm, Collective, Protocol},
+    conf::ncclx::is_ncclx,
     overlap::read as kernels,
     policy::read as rewards,
     report,
@@ -288,7 +289,7 @@ fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, Str
     if LOG_MARKS.iter().any(|mark| text.contains(mark)) {
         return Ok(Some(Recognised::Log));
     }
-    if has(&["collective_type", "min_bytes", "max_bytes"]) || is_conf(&text) {
+    if has(&["collective_type", "min_bytes", "max_bytes"]) || is_conf(&text) || is_ncclx(head) {
         return Ok(Some(Recognised::Conf));
     }
     if may_be_configuration(&text) {

@@ -15,7 +15,7 @@ use crate::{
     conf::{
         Reader,
         words::{COLLECTIVES, word},
-        write::{FIELDS, channels_of_library, line},
+        write::{channels_of_library, fields, line, sizes_of_line},
     },
     order::CompactSort,
     report::TextFile,
@@ -105,10 +105,12 @@ pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Resul
         let name = match (reader, overlap) {
             (Reader::Rccl, false) => "rccl_tuner_gfx950.csv",
             (Reader::Rccl, true) => "rccl_tuner_gfx950_overlap.csv",
+            (Reader::Ncclx, false) => "ncclx_tuner.csv",
+            (Reader::Ncclx, true) => "ncclx_tuner_overlap.csv",
             (_, false) => "nccl_tuner.conf",
             (_, true) => "nccl_tuner_overlap.conf",
         };
-        let text = text + "# " + FIELDS + "\n" + &rules;
+        let text = text + "# " + &fields(reader) + "\n" + &rules;
         files.push(TextFile { name: name.to_owned(), text, note: notes.join(" ") });
     }
     if files.is_empty() && !reader.behaviour().keeps_default {
@@ -175,7 +177,7 @@ fn rules(
                 (Some((algorithm, protocol)), channels.unwrap_or(channels_of_library(reader)))
             }
         };
-        let rule = line(collective, (span.from, span.to), pair, channels, scale).map(|rule| match pair {
+        let rule = line(reader, collective, (span.from, span.to), pair, channels, scale).map(|rule| match pair {
             // Our own plugin knows the word for what others write as -1.
             None => rule.replacen(",-1,-1,", ",auto,auto,", 1),
             Some(_) => rule,
@@ -183,8 +185,23 @@ fn rules(
         if let Some(rule) = rule {
             text += &(rule + "\n");
         }
+        notes.extend(of_whole_ranks(reader, (collective, scale), (span.from, span.to)));
     }
     text
+}
+
+/// What becomes of a range of sizes whose ends a line of the reader can't have.
+fn of_whole_ranks(reader: Reader, (collective, scale): (Collective, Scale), sizes: (u64, u64)) -> Option<String> {
+    let range = |(from, to): (u64, u64)| match to {
+        u64::MAX => format!("{from} bytes and more"),
+        to => format!("{from} to {to} bytes"),
+    };
+    let why = format!("{collective} on {scale}: this reader counts whole bytes per rank");
+    match sizes_of_line(reader, sizes, scale) {
+        Some(matched) if matched == sizes => None,
+        Some(matched) => Some(format!("{why}: the rule for {} matches {}.", range(sizes), range(matched))),
+        None => Some(format!("{why}: no rule is written for {}, where none lies.", range(sizes))),
+    }
 }
 
 /// Whether rules are written where the library keeps the choice: Collectune's own plugin accepts `auto`.

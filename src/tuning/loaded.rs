@@ -15,7 +15,7 @@ use super::{
         export::{ConfExport, ExportInput, ExportOptions, export},
         lint::lint_for,
         overlay::{OverlayPoint, overlay},
-        read,
+        read, readers_of,
         rule::Rule,
     },
     coverage,
@@ -241,7 +241,7 @@ impl LoadedTuning {
             return Ok(compare::compare(before, after, None, question));
         };
         let rules = read(self.tuner_file(file)?, reader);
-        let conf = compare::DeployedConf { rules: &rules, reader, library };
+        let conf = compare::DeployedConf { rules: &rules, reader, library: library.of_reader(reader) };
         Ok(compare::compare(before, after, Some(&conf), question))
     }
 
@@ -258,6 +258,17 @@ impl LoadedTuning {
     fn tuner_file(&self, file: u32) -> Result<&[u8], TuningStudyError> {
         let found = self.files.confs.iter().find(|(number, _)| *number == file);
         found.map(|(_, bytes)| bytes.as_slice()).ok_or(TuningStudyError::NoConf)
+    }
+
+    /// The readers that know the grammar of a loaded tuner file; none where it is not loaded.
+    pub fn readers_of(&self, file: u32) -> &'static [Reader] {
+        self.tuner_file(file).map_or(&[], readers_of)
+    }
+
+    /// The reader of tuner files where none is chosen: one that knows the grammar of the newest file.
+    pub fn usual_reader(&self) -> Reader {
+        let newest = self.files.confs.last().and_then(|(file, _)| self.readers_of(*file).first());
+        newest.copied().unwrap_or_default()
     }
 
     /// The findings about a loaded tuner file, reader by reader.
@@ -281,7 +292,13 @@ impl LoadedTuning {
         let sweep = self.study.sweep();
         let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
         let rules = read(self.tuner_file(file)?, reader);
-        Ok(overlay(&rules, reader, &SupportMatrix::new(library.matrix(), sweep), sweep, Some(&predict)))
+        Ok(overlay(
+            &rules,
+            reader,
+            &SupportMatrix::new(library.of_reader(reader).matrix(), sweep),
+            sweep,
+            Some(&predict),
+        ))
     }
 
     /// Tuner files from the last answers, or from the measured winners before any.

@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::conf::machine::{Gpu, PlatformError, Version};
 
-use crate::collective::{Algorithm, Scale};
+use crate::{
+    collective::{Algorithm, Scale},
+    conf::Reader,
+};
 
 /// The library, whose support matrix holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +20,16 @@ pub enum Library {
     Rccl,
     /// NCCL, for GPUs of NVIDIA.
     Nccl,
+}
+
+impl Library {
+    /// The library that loads a reader, of one that was chosen: NCCLX's tuner is a part of a kind of NCCL.
+    pub const fn of_reader(self, reader: Reader) -> Self {
+        match reader {
+            Reader::Ncclx => Self::Nccl,
+            Reader::Example | Reader::DnTuner | Reader::Rccl | Reader::Collectune => self,
+        }
+    }
 }
 
 impl fmt::Display for Library {
@@ -59,6 +72,11 @@ impl From<Library> for Platform {
 }
 
 impl Platform {
+    /// The platform on which a reader reads, of one that was chosen.
+    pub const fn of_reader(self, reader: Reader) -> Self {
+        Self { library: self.library.of_reader(reader), ..self }
+    }
+
     /// Up to how many bytes in all RCCL 2.31 runs all_gather directly, without asking a tuner; `None` where it never
     /// does.
     ///

@@ -172,7 +172,7 @@ impl Settings {
         let parameters = tuning.saved_parameters.clone().unwrap_or_default();
         let against = Against::of_choices(|key| form.get(key));
         let mut settings = Self { panel, shown, against, parameters, ..Self::default() };
-        (settings.export.reader, settings.export.library) = reader_and_library(form);
+        (settings.export.reader, settings.export.library) = reader_and_library(form, tuning);
         (settings.coverage.reader, settings.coverage.library) = (settings.export.reader, settings.export.library);
         settings.parameter_fields(form);
         match panel {
@@ -281,10 +281,10 @@ impl Settings {
     }
 
     /// The reader and the library of tuner files; the choice is the same in all panels.
-    fn reader_fields(&mut self, form: &mut Form<'_>) {
+    fn reader_fields(&mut self, form: &mut Form<'_>, tuning: &LoadedTuning) {
         let readers = Reader::ALL.iter().map(|reader| (reader.key().to_owned(), reader.name().to_owned()));
         let reader = Field::new("reader", "Read by", Control::One(readers.collect()));
-        form.field(reader.usually(Reader::default().text()), &mut self.export.reader);
+        form.field(reader.usually(tuning.usual_reader().text()), &mut self.export.reader);
         let library = Field::new("library", "Library", Control::one(&[("rccl", "RCCL"), ("nccl", "NCCL")]));
         form.field(library.usually(Library::default().text()), &mut self.export.library);
     }
@@ -294,17 +294,17 @@ impl Settings {
         if !confs.is_empty() {
             form.group(Group::Check);
             self.checked = file(form, "conf", "Tuner file", confs, None);
-            self.reader_fields(form);
+            self.reader_fields(form, tuning);
             let all = Field::new("all-readers", "Findings for all readers", Control::Switch);
             form.field(all, &mut self.all_readers);
         }
         form.group(Group::Write);
-        self.reader_fields(form);
+        self.reader_fields(form, tuning);
         if self.export.reader == Reader::Rccl {
             let architecture = Field::new("architecture", "Architecture", Control::text(&[])).hinted("gfx950");
             form.field(architecture, &mut self.export.architecture);
         }
-        if self.export.library == Library::Rccl {
+        if self.export.platform().library == Library::Rccl {
             if self.export.reader != Reader::Rccl {
                 form.field(Field::new("gpu", "GPU", Control::text(&[])).hinted("gfx950"), &mut self.export.gpu);
             }
@@ -334,7 +334,7 @@ impl Settings {
             form.field(typed, &mut self.by_hand);
         }
         self.coverage.conf = file(form, "rules", "Tuner file", named(tuning, &tuning.files.confs), Some("none"));
-        self.reader_fields(form);
+        self.reader_fields(form, tuning);
         let mut scales: Vec<Scale> = tuning.study.groups().iter().map(|group| group.scale).collect();
         scales.compact_sort();
         scales.dedup();
@@ -591,8 +591,8 @@ one_of!(Preset, "a preset", |preset: &Self| preset.key().to_owned(), |text| Self
     .find(|preset| preset.key() == text));
 list_setting!(JobVariable: "NAME=VALUE, with commas between them", Algorithm: "algorithms", Protocol: "protocols", SetAside: "configurations to set aside", StallId: "runs");
 
-fn reader_and_library(form: &mut Form<'_>) -> (Reader, Library) {
-    let mut both = (Reader::default(), Library::default());
+fn reader_and_library(form: &mut Form<'_>, tuning: &LoadedTuning) -> (Reader, Library) {
+    let mut both = (tuning.usual_reader(), Library::default());
     form.unlisted("reader", Reader::EXPECTED, &mut both.0);
     form.unlisted("library", Library::EXPECTED, &mut both.1);
     both

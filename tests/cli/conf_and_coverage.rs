@@ -42,7 +42,7 @@ fn lint_ends_with_3_where_something_else_runs() {
     let all: Value = serde_json::from_str(&ended(&collectune(&["tuning", "lint", &conf, "--json"]), 3)).unwrap();
     let readers: Vec<&str> = all.as_array().unwrap().iter().filter_map(|f| f["reader"].as_str()).collect();
     // Our own plugin reads any case.
-    let others = Reader::ALL.iter().filter(|reader| **reader != Reader::Collectune);
+    let others = Reader::OF_CONF.iter().filter(|reader| **reader != Reader::Collectune);
     assert!(others.clone().all(|reader| readers.contains(&reader.key())), "{readers:?}");
     let nccl = |conf: &str, more: &[&str]| collectune(&[&["tuning", "lint", conf, "--library", "nccl"], more].concat());
     assert_eq!(ended(&nccl(&conf, &["--reader", "collectune", "--json"]), 0), "[]\n");
@@ -73,6 +73,24 @@ fn lint_ends_with_3_where_something_else_runs() {
 }
 
 #[test]
+fn a_file_of_ncclx_is_checked_as_ncclx_reads_it() {
+    let folder = TempDir::new().unwrap();
+    let clean = write(&folder, "a.csv", "allreduce,[0,1048576],ring,ll128,-1,*,8\n");
+    assert_eq!(ended(&collectune(&["tuning", "lint", &clean]), 0), "NCCLX: 0 change what runs, 0 dead, 0 notes\n");
+    let wrong =
+        "{\"rules\": [{\n\"filter\": {\"collective\": \"allreduce\"},\n\"config\": {\"algorithm\": \"best\"}}]}";
+    let json = write(&folder, "b.json", wrong);
+    let said = ended(&collectune(&["tuning", "lint", &json]), 3);
+    assert!(said.contains("b.json:3: changes unknown-algorithm: algorithm: \"best\" is not ring, tree"), "{said}");
+    // The grammar of the others is none of its own, nor its own one of theirs.
+    let conf = write(&folder, "c.conf", "allreduce,0,4095,tree,ll,4,2,16\n");
+    let said = ended(&collectune(&["tuning", "lint", &conf, "--reader", "ncclx"]), 3);
+    assert!(said.contains("algorithm: \"4095\" is not ring"), "{said}");
+    let said = ended(&collectune(&["tuning", "lint", &clean, "--reader", "rccl"]), 3);
+    assert!(said.contains("bad-number: minbytes \"[0\" is no number"), "{said}");
+}
+
+#[test]
 fn variables_of_a_job_are_checked() {
     let folder = TempDir::new().unwrap();
     let list = write(&folder, "job.env", "NCCL_DEBUG=INFO\nexport NCCL_MIN_NCHANNELS=32 NCCL_MAX_NCHANNELS=16\n");
@@ -100,7 +118,7 @@ fn what_is_exported_lints_clean_and_is_read_back() {
             continue;
         }
         let said = ended(&output, 0);
-        assert!(said.contains("What this reader will run") && said.contains("NCCL_TUNER_CONFIG_FILE"), "{said}");
+        assert!(said.contains("What this reader will run") && said.contains("_TUNER_CONFIG_FILE="), "{said}");
         let bytes = std::fs::read(&conf).unwrap();
         assert!(text(&bytes).starts_with("# collectune "), "{}", text(&bytes));
         assert!(!text(&bytes).contains(&folder.path().display().to_string()));

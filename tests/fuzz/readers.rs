@@ -207,7 +207,11 @@ pub const READERS: &[Reader] = &[
     Reader { name: "reach", read: reach, samples: samples!(reach_files()) },
     Reader { name: "json", read: logs, samples: samples!(jsons()) },
     Reader { name: "report", read: logs, samples: samples!(texts([samples::REPORT])) },
-    Reader { name: "conf", read: confs, samples: samples!(texts([samples::CONF])) },
+    Reader {
+        name: "conf",
+        read: confs,
+        samples: samples!(texts([samples::CONF, samples::NCCLX, samples::NCCLX_JSON])),
+    },
     Reader { name: "comparison", read: comparisons, samples: samples!(texts([samples::COMPARISON])) },
     Reader { name: "model", read: models, samples: samples!(model_files()) },
     Reader {

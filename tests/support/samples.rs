@@ -72,6 +72,20 @@ alltoall,0,4294967296,-1,-1,16,-1,-1
 
 broadcast, 4096 ,\t65536,RING,Simple,-1,1,8 # why
 ";
+/// A tuner file of NCCLX.
+pub const NCCLX: &str = "\
+# collective,bytesPerRank,algorithm,protocol,channels,nNodes,nLocalRanks,chunkSize
+allreduce,[0,1048576],ring,ll128,-1,2,8,524288
+allgather,(1048576,),ring,simple,,*,[1,8)
+reduce,(5,5),tree,ll,-2,(,4],8,0,more
+allreduce,7,ring,LL,1,1
+";
+/// A tuner file of NCCLX as JSON.
+pub const NCCLX_JSON: &str = r#"{"rules": [
+  {"filter": {"collective": "allreduce", "bytesPerRank": "[0,1048576]", "nNodes": 2}, "config": {"algorithm": "ring",
+    "protocol": "ll128", "channels": 4, "chunkSize": 3840}},
+  {"filter": {"collective": "allgather", "nLocalRanks": "(1,)"}, "config": {"algorithm": "tree", "protocol": null}}
+]}"#;
 /// A comparison of a conf with the default.
 pub const COMPARISON: &str = "\
 nodes,size_bytes,def_median,cfg_median,gain_pct,psup,def_min,def_max,cfg_min,cfg_max,n_def,n_cfg,def_runs,cfg_runs,def_exec,cfg_exec,cfg_applied_ch,ch_trimmed

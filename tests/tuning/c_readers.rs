@@ -6,6 +6,7 @@
 use std::process::Command;
 
 use collectune::{
+    conf::interval::Interval,
     math::Stream,
     tuning::conf::{
         Reader, Rule, read,
@@ -97,7 +98,9 @@ fn line(rule: &Rule) -> String {
     fn place<T: PartialEq>(words: &[(&str, T)], meaning: Option<T>) -> i32 {
         meaning.map_or(-1, |meaning| words.iter().position(|(_, of)| *of == meaning).unwrap() as i32)
     }
-    let Rule { min_bytes, max_bytes, channels, nodes, ranks, pipe_ops, reg_buff, .. } = rule;
+    let Rule { min_bytes, max_bytes, channels, pipe_ops, reg_buff, .. } = rule;
+    let as_in_c = |of: Interval| if of == Interval::ANY { -1 } else { of.min };
+    let (nodes, ranks) = (as_in_c(rule.nodes), as_in_c(rule.ranks));
     let collective = place(&COLLECTIVES, Some(rule.collective));
     let (algorithm, protocol) = (place(&ALGORITHMS, rule.algorithm), place(&PROTOCOLS, rule.protocol));
     format!(

@@ -14,6 +14,7 @@ mod coverage;
 mod decisions;
 mod hotspots;
 mod logs;
+mod ncclx;
 mod panels;
 mod plan;
 mod plan_strategies;

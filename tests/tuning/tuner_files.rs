@@ -269,9 +269,7 @@ fn overlaps_and_gaps_are_true() {
                 choice.rule.into_iter().for_each(|index| applies[index] = true);
                 lines.push(choice.rule.is_some());
             }
-            let of_scale = |rule: &&Rule| {
-                rule.collective == collective && (rule.nodes, rule.ranks) == (scale.nodes as i32, scale.ranks as i32)
-            };
+            let of_scale = |rule: &&Rule| rule.collective == collective && rule.scale() == Some(scale);
             let first = lines.iter().position(|covered| *covered);
             let last = lines.iter().rposition(|covered| *covered);
             let has_hole = first.zip(last).is_some_and(|(first, last)| lines[first..last].contains(&false));
@@ -442,7 +440,7 @@ fn check_round_trip(
     let names = ["a,b\n\u{7}allreduce,0,1,ring,ll,1,1,8".to_owned(), "é".repeat(300)];
     let basis = ExportInput { sweep, recommendations, between_sizes: &[], names: &names, set: None, level: 0.9 };
     let exported = export(&basis, options);
-    let support = SupportMatrix::new(options.library.matrix(), sweep);
+    let support = SupportMatrix::new(options.platform().matrix(), sweep);
     let mut compared = 0;
     for file in &exported.files {
         let rules = read(file.text.as_bytes(), options.reader);
@@ -467,7 +465,7 @@ fn check_round_trip(
         }
         let rows = built_in::rows(options.reader);
         for rule in rules.iter().filter(|rule| !rows.iter().any(|row| row.says(rule))) {
-            let scale = Scale { nodes: rule.nodes as u32, ranks: rule.ranks as u32 };
+            let scale = rule.scale().unwrap();
             let points = sweep.points_of(rule.collective, scale).iter();
             let most = points.filter(|p| !p.marks.wrapped_channels).map(|p| p.configuration.channels).max();
             assert!(most.is_none_or(|most| rule.channels <= most as i32), "{rule:?}");

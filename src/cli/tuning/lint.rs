@@ -18,7 +18,7 @@ use crate::{
             Finding, Reader, Severity, against,
             lint::{self, lint_for},
             overlay::{listing, overlay, summary},
-            read,
+            read, readers_of,
         },
         platform::Library,
         runs::aggregate,
@@ -49,7 +49,7 @@ pub(in crate::cli) struct Lint {
     #[arg(long, value_name = "FILE", conflicts_with = "conf")]
     environment: Option<PathBuf>,
 
-    /// Who reads it; without it all of them
+    /// Who reads it; without it all who know its grammar
     #[arg(long, value_enum)]
     reader: Option<Reader>,
 
@@ -126,7 +126,7 @@ impl Lint {
                 aggregate(&opened.rows, Target::Time)
             }
         };
-        let readers = self.reader.as_ref().map_or(Reader::ALL, std::slice::from_ref);
+        let readers = self.reader.as_ref().map_or_else(|| readers_of(&bytes), std::slice::from_ref);
         let mut platform = self.machine.of(self.library);
         if let Some(table) = &self.against {
             platform.gpu = platform.gpu.or(Some(table.of.gpu));
@@ -138,8 +138,8 @@ impl Lint {
         } else {
             let mut text = for_people(&findings, &visible(&files::name(conf)), readers, self.all);
             if !sweep.is_empty() {
-                let support = SupportMatrix::new(platform.matrix(), &sweep);
                 for reader in readers {
+                    let support = SupportMatrix::new(platform.of_reader(*reader).matrix(), &sweep);
                     let places = overlay(&read(&bytes, *reader), *reader, &support, &sweep, None);
                     text += &format!("\nWith {} on the sweep:\n", reader.name());
                     text += &format!("{}{}\n", table::of_listing(&listing(&places)), summary(&places));

@@ -51,12 +51,13 @@ pub fn of_conf(conf: &[u8]) -> Vec<RuleRange> {
         collective: Some(rule.collective),
         min_bytes: rule.min_bytes,
         max_bytes: rule.max_bytes,
-        nodes: count(rule.nodes),
-        ranks: count(rule.ranks).filter(|ranks| *ranks > 0),
+        nodes: rule.nodes.count(),
+        ranks: rule.ranks.count().filter(|ranks| *ranks > 0),
         pair: rule.algorithm.zip(rule.protocol),
         channels: count(rule.channels).filter(|channels| *channels > 0),
     };
-    let rules = read(conf, Reader::DnTuner).into_iter().filter(|rule| rule.nodes != 0 || rule.max_bytes != 0);
+    let rules =
+        read(conf, Reader::DnTuner).into_iter().filter(|rule| rule.nodes.count() != Some(0) || rule.max_bytes != 0);
     rules.map(range).collect()
 }
 

@@ -37,10 +37,7 @@ pub struct AgainstRange {
 /// and sizes. Rules for any number of nodes or ranks are looked up at the scales of the others.
 pub fn against(rules: &[Rule], reader: Reader, table: &Table, support: &SupportMatrix) -> Vec<AgainstRange> {
     let rows = table.rules(reader);
-    let scale = |rule: &Rule| {
-        let number = |number: i32| u32::try_from(number).ok().filter(|number| *number > 0);
-        Some((rule.collective, Scale { nodes: number(rule.nodes)?, ranks: number(rule.ranks)? }))
-    };
+    let scale = |rule: &Rule| Some((rule.collective, rule.scale()?));
     let mut places: Vec<(Collective, Scale)> = rules.iter().chain(&rows).filter_map(scale).collect();
     places.compact_sort();
     places.dedup();
@@ -52,8 +49,9 @@ pub fn against(rules: &[Rule], reader: Reader, table: &Table, support: &SupportM
         let merged: Vec<Rule> = own.iter().copied().chain(rows.iter().filter(is_about).copied()).collect();
         let mut starts: Vec<u64> = vec![0];
         for rule in &merged {
-            starts.push(rule.min_bytes);
-            starts.extend(rule.max_bytes.checked_add(1));
+            let sizes = rule.sizes_on(scale);
+            starts.push(*sizes.start());
+            starts.extend(sizes.end().checked_add(1));
         }
         starts.extend(support.limits(collective, scale.nodes).map(|limit| limit + 1));
         starts.compact_sort();

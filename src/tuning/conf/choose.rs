@@ -93,8 +93,8 @@ pub fn choose(rules: &[Rule], reader: Reader, support: &SupportMatrix, workload:
     }
     for (index, rule) in rules.iter().enumerate() {
         if rule.collective == collective
-            && (rule.min_bytes..=rule.max_bytes).contains(&size_bytes)
             && rule.is_about(scale)
+            && rule.sizes_on(scale).contains(&size_bytes)
             && let Some(entry) = entry(rule, support, workload)
         {
             return RuleChoice {

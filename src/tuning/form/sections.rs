@@ -16,7 +16,7 @@ use crate::{
         ab::{AbAnswer, script::CampaignPlan, verdict::RuleVerdict},
         address::{Address, Panel},
         conf::{
-            Finding, Reader, Severity,
+            Finding, Severity,
             export::{self, ConfFile, Refusal},
             lint,
             overlay::{self, OverlayPoint},
@@ -404,7 +404,7 @@ impl Tuning {
         let settings = &self.settings;
         let (reader, library) = (settings.export.reader, settings.export.library);
         let mut section = Section::with_form(Group::Check);
-        let readers = if settings.all_readers { Reader::ALL } else { &[reader] };
+        let readers = if settings.all_readers { self.loaded.readers_of(file) } else { &[reader] };
         let mut findings = match self.loaded.lint(file, readers, settings.export.platform()) {
             Ok(findings) => findings,
             Err(error) => return vec![failed(section, &error)],

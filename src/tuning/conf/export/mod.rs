@@ -54,7 +54,7 @@ impl ExportOptions {
     /// Where the file is deployed, as far as that is known.
     pub fn platform(&self) -> Platform {
         let gpu = self.gpu.or_else(|| self.architecture.as_ref()?.parse().ok());
-        Platform { version: self.version, gpu, ..self.library.into() }
+        Platform { version: self.version, gpu, ..self.library.of_reader(self.reader).into() }
     }
 
     /// The table of the library that this file takes away; `None` where there is none, or the GPU isn't known.

@@ -6,7 +6,10 @@ use super::{
 };
 use crate::{
     collective::{Collective, Scale, Workload},
-    conf::write::line,
+    conf::{
+        Reader,
+        write::{line, sizes_of_line},
+    },
     order::CompactSort,
     tuning::{
         conf::{
@@ -42,6 +45,9 @@ pub(super) struct Plan {
     pub(super) spans: Vec<Span>,
     /// The sizes at which the default should be kept. A reader that can't keep it runs the neighbouring rule there.
     pub(super) kept: Vec<u64>,
+    /// Sizes in bytes, from the first to the second, that go with those below them, as the reader's lines can't part
+    /// them.
+    pub(super) moved: Vec<(u64, u64)>,
 }
 
 /// The plans of all scales and of all collectives that the library asks a tuner about, and the scales that are refused.
@@ -126,7 +132,40 @@ fn plan(
         append(&mut spans, own, keeps_default);
     }
     set_ends(&mut spans, options);
-    Plan { collective, scale, spans, kept }
+    let moved = set_sizes_of_lines(&mut spans, options.reader, scale);
+    if let [(first, last), others @ ..] = &moved[..] {
+        let more = if others.is_empty() { "" } else { ", and others that the file names," };
+        warnings.push(format!(
+            "{collective} on {scale}: this reader counts whole bytes per rank, so that sizes of {first} to {last} bytes\
+             {more} go with the sizes below them"
+        ));
+    }
+    Plan { collective, scale, spans, kept, moved }
+}
+
+/// Sets the ends of spans to those that lines of the reader can have. Answers which sizes thereby go with those below
+/// them.
+fn set_sizes_of_lines(spans: &mut Vec<Span>, reader: Reader, scale: Scale) -> Vec<(u64, u64)> {
+    let parts = |size: u64| match size {
+        0 => Some(0),
+        size => sizes_of_line(reader, (0, size - 1), scale).map(|(_, last)| last).and_then(|last| last.checked_add(1)),
+    };
+    let written = spans.iter().filter(|span| span.written.is_some());
+    let ends = written.flat_map(|span| [Some(span.min_bytes), span.max_bytes.checked_add(1)]).flatten();
+    let mut moved: Vec<(u64, u64)> =
+        ends.filter_map(|end| Some((end, parts(end)?.checked_sub(1)?))).filter(|(end, last)| last >= end).collect();
+    moved.compact_sort();
+    moved.dedup_by_key(|(_, last)| *last);
+    let mut sizes: Vec<u64> = spans.iter_mut().flat_map(|span| std::mem::take(&mut span.sizes)).collect();
+    spans.retain_mut(|span| {
+        let held = sizes_of_line(reader, (span.min_bytes, span.max_bytes), scale);
+        if let Some((min_bytes, max_bytes)) = held {
+            (span.min_bytes, span.max_bytes) = (min_bytes, max_bytes);
+            span.sizes = sizes.extract_if(.., |size| (min_bytes..=max_bytes).contains(size)).collect();
+        }
+        held.is_some()
+    });
+    moved
 }
 
 /// Adds a span above all others. It is merged into the last one if that has the same rule and, for a reader that keeps
@@ -170,9 +209,9 @@ fn set_ends(spans: &mut [Span], options: &ExportOptions) {
 
 impl Plan {
     /// The line of the rule for a range; `None` where the default is kept.
-    pub(super) fn line(&self, span: &Span) -> Option<String> {
+    pub(super) fn line(&self, span: &Span, reader: Reader) -> Option<String> {
         let WrittenRule { pair, channels } = span.written?;
-        line(self.collective, (span.min_bytes, span.max_bytes), pair, channels, self.scale)
+        line(reader, self.collective, (span.min_bytes, span.max_bytes), pair, channels, self.scale)
     }
 
     /// What runs at every size from 0 to the largest, as ranges: by the rules, and beside them by `carried`, rows that
@@ -199,7 +238,10 @@ impl Plan {
             }
             self.add_rows(&mut rows, &limits, (span.min_bytes, span.max_bytes), Some(span), |at| {
                 let own = span.written.and_then(|written| self.effect(written, at, support));
-                own.map_or_else(|| self.beside(at, support, carried, options), |effect| (effect, self.line(span)))
+                own.map_or_else(
+                    || self.beside(at, support, carried, options),
+                    |effect| (effect, self.line(span, options.reader)),
+                )
             });
             next = span.max_bytes.checked_add(1);
         }
@@ -258,7 +300,7 @@ impl Plan {
         let row = chosen.rule.and_then(|index| carried.get(index));
         let text = row.and_then(|row| {
             let pair = row.algorithm.zip(row.protocol);
-            line(row.collective, (row.min_bytes, row.max_bytes), pair, row.channels, self.scale)
+            line(options.reader, row.collective, (row.min_bytes, row.max_bytes), pair, row.channels, self.scale)
         });
         (chosen.effect, text)
     }

@@ -3,7 +3,7 @@
 use super::{ConfFile, ExportInput, ExportOptions, plan::Plan};
 use crate::{
     collective::Scale,
-    conf::write::FIELDS,
+    conf::write,
     order::CompactSort,
     text::{apart, is_control},
     tuning::{
@@ -21,8 +21,10 @@ pub(super) fn files(plans: &[Plan], basis: &ExportInput<'_>, options: &ExportOpt
     let carried = options.carried().map(|table| (table.of.rows.len(), table.text(options.reader)));
     let file = |scale: Option<Scale>| {
         let of_file: Vec<&Plan> = plans.iter().filter(|plan| scale.is_none_or(|scale| plan.scale == scale)).collect();
-        let rules: Vec<String> =
-            of_file.iter().flat_map(|plan| plan.spans.iter().filter_map(|span| plan.line(span))).collect();
+        let rules: Vec<String> = of_file
+            .iter()
+            .flat_map(|plan| plan.spans.iter().filter_map(|span| plan.line(span, options.reader)))
+            .collect();
         let text = header(&of_file, basis, options) + &rules.iter().map(|rule| format!("{rule}\n")).collect::<String>();
         // The first match wins: after the rules, the table answers exactly where none of them does. A file of one scale
         // has all rows, as a job splits off communicators of other scales.
@@ -49,6 +51,7 @@ pub(super) fn file_name(options: &ExportOptions, scale: Option<Scale>) -> String
             let architecture = options.architecture.as_ref().and_then(plain).unwrap_or_else(|| "gfx950".to_owned());
             format!("rccl_tuner_{architecture}{scale}.csv")
         }
+        Reader::Ncclx => format!("ncclx_tuner{scale}.csv"),
         Reader::Example | Reader::DnTuner | Reader::Collectune => format!("nccl_tuner{scale}.conf"),
     }
 }
@@ -87,8 +90,13 @@ fn header(plans: &[&Plan], basis: &ExportInput<'_>, options: &ExportOptions) -> 
             };
             lines.say(&format!("{} on {}: {what}", plan.collective, plan.scale), &kept);
         }
+        if !plan.moved.is_empty() {
+            let moved: Vec<String> = plan.moved.iter().map(|(from, to)| format!("{from} to {to}")).collect();
+            let what = "bytes that no whole number of bytes per rank parts from the sizes below, with which they go";
+            lines.say(&format!("{} on {}: {what}", plan.collective, plan.scale), &moved);
+        }
     }
-    lines.0 + "# " + FIELDS + "\n"
+    lines.0 + "# " + &write::fields(options.reader) + "\n"
 }
 
 /// What decides where no rule of the file matches.
@@ -150,6 +158,11 @@ pub fn loading(reader: Reader, file_name: &str) -> String {
                 .to_owned()
                 + &plugin("libnccl-tuner-collectune.so")
         }
+        Reader::Ncclx => format!(
+            "# NCCLX reads the file itself, and then no plugin of NCCL_TUNER_PLUGIN. A name that ends in .json would be read\n\
+             # as JSON. NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING shows how many rules were loaded.\n\
+             export NCCLX_TUNER_CONFIG_FILE=/absolute/path/{file_name}\n"
+        ),
         Reader::Rccl => format!(
             "# RCCL from ROCm 7.13 reads the file itself where no plugin is loaded. With another architecture the name\n\
              # is rccl_tuner_<arch>.csv; rocminfo names it (gfx950 is MI350 and MI355, gfx942 is MI300).\n\

@@ -235,7 +235,7 @@ fn half_wildcard(line: u32, is_algorithm: bool, findings: &mut LintFindings) {
             "the cost table is indexed at -1: memory outside the table is read and written, and what runs is undefined"
                 .to_owned(),
         ),
-        Reader::Rccl | Reader::Collectune => {
+        Reader::Rccl | Reader::Collectune | Reader::Ncclx => {
             (Severity::Dead, "-1 is not known here: the line is skipped with a warning".to_owned())
         }
     };

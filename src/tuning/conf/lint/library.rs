@@ -83,7 +83,7 @@ fn displaced(rules: &[Rule], platform: Platform, support: &SupportMatrix, findin
 fn uncovered(rules: &[Rule], table: &Table, support: &SupportMatrix, reader: Reader) -> Uncovered {
     let mut all = Uncovered::new();
     for row in table.rules(reader) {
-        let scale = Scale { nodes: row.nodes as u32, ranks: row.ranks as u32 };
+        let Some(scale) = row.scale() else { continue };
         let is_about = |rule: &&Rule| {
             rule.collective == row.collective
                 && rule.is_about(scale)
@@ -118,12 +118,8 @@ fn uncovered(rules: &[Rule], table: &Table, support: &SupportMatrix, reader: Rea
 /// A rule for sizes at which the library runs all_gather directly, without asking a tuner. Returns whether it never
 /// applies.
 fn direct(rule: &Rule, platform: Platform, findings: &mut LintFindings) -> bool {
-    let (Collective::AllGather, Ok(nodes), Ok(ranks)) =
-        (rule.collective, u32::try_from(rule.nodes), u32::try_from(rule.ranks))
-    else {
-        return false;
-    };
-    let Some(limit) = direct_limit(platform, Scale { nodes, ranks }).filter(|limit| *limit >= rule.min_bytes) else {
+    let (Collective::AllGather, Some(scale)) = (rule.collective, rule.scale()) else { return false };
+    let Some(limit) = direct_limit(platform, scale).filter(|limit| *limit >= rule.min_bytes) else {
         return false;
     };
     let of = platform.version.map_or_else(|| "RCCL".to_owned(), |version| format!("RCCL {version}"));

@@ -28,17 +28,18 @@ pub(super) fn measured(rules: &[Rule], sweep: &Sweep, findings: &mut LintFinding
 }
 
 fn outside(rule: &Rule, groups: &[&Group], findings: &mut LintFindings) {
-    let inside = |group: &&Group| group.sizes.iter().any(|size| (rule.min_bytes..=rule.max_bytes).contains(size));
+    let inside = |group: &&Group| group.sizes.iter().any(|size| rule.sizes_on(group.scale).contains(size));
     if groups.iter().any(inside) {
         return;
     }
-    let message = match groups.iter().find_map(|group| group.sizes.first().zip(group.sizes.last())) {
+    let measured = |group: &&Group| Some((*group.sizes.first()?, *group.sizes.last()?, rule.sizes_on(group.scale)));
+    let message = match groups.iter().find_map(measured) {
         None => format!("the sweep holds no {} at this rule's scale", rule.collective),
-        Some((first, last)) if rule.max_bytes < *first || rule.min_bytes > *last => {
-            format!("the rule lies outside the measured sizes, {} to {}", Size(*first), Size(*last))
+        Some((first, last, sizes)) if *sizes.end() < first || *sizes.start() > last => {
+            format!("the rule lies outside the measured sizes, {} to {}", Size(first), Size(last))
         }
-        Some(_) => {
-            let (from, to) = (Size(rule.min_bytes), Size(rule.max_bytes));
+        Some((_, _, sizes)) => {
+            let (from, to) = (Size(*sizes.start()), Size(*sizes.end()));
             format!("no measured size lies between {from} and {to}")
         }
     };
@@ -57,7 +58,7 @@ fn bounds(rule: &Rule, channels: u32, sweep: &Sweep, scale: Scale, findings: &mu
         findings.push(rule.line, Code::Channels, Severity::Note, message);
     }
     let defaults = sweep.defaults_of(rule.collective, scale).iter();
-    let inside = defaults.filter(|d| (rule.min_bytes..=rule.max_bytes).contains(&d.workload.size_bytes));
+    let inside = defaults.filter(|d| rule.sizes_on(scale).contains(&d.workload.size_bytes));
     if let Some(message) = beside_default(channels, inside) {
         findings.push(rule.line, Code::Channels, Severity::Note, format!("{message}, on {scale}"));
     }

@@ -3,6 +3,7 @@
 mod fields;
 mod library;
 mod measured;
+mod ncclx;
 mod neighbours;
 mod ranges;
 mod rules;
@@ -118,6 +119,10 @@ codes! {
     DeadRow = "dead-row",
     /// A narrow hole between rules that were meant to meet.
     BoundaryGap = "boundary-gap",
+    /// A file, or a part of it, that is of another form than the reader's.
+    Form = "form",
+    /// A chunk size that the library can't use, limits, or uses at other sizes than the rule says.
+    ChunkSize = "chunk-size",
 }
 
 /// A finding on a line of a tuner file.
@@ -145,6 +150,12 @@ impl LintFindings {
     fn push(&mut self, line: u32, code: Code, severity: Severity, message: impl Into<String>) {
         self.found.push(Finding { line, code, severity, message: message.into(), reader: self.reader });
     }
+
+    /// A range of sizes of rules in words, in the bytes of which this reader's rules tell.
+    fn sizes(&self, start: u64, end: u64) -> String {
+        let of = if self.reader == Reader::Ncclx { " per rank" } else { "" };
+        ranges::sizes(start, end) + of
+    }
 }
 
 /// The findings on a tuner file for one reader, ascending by line. `support` says what can run; with a `sweep`, rules
@@ -164,7 +175,8 @@ fn lint_on(
     let mut findings = LintFindings { reader, found: Vec::new() };
     let kept = match reader {
         Reader::Collectune => strict::strict(bytes, support, &mut findings),
-        _ => as_c(bytes, support, &mut findings),
+        Reader::Ncclx => ncclx::ncclx(bytes, support, &mut findings),
+        Reader::Example | Reader::DnTuner | Reader::Rccl => as_c(bytes, support, &mut findings),
     };
     ranges::ranges(&kept, support, sweep, &mut findings);
     neighbours::neighbours(&kept, &mut findings);
@@ -315,7 +327,10 @@ pub fn summary(findings: &[Finding]) -> String {
 /// The findings for several readers, one after the other. An empty sweep says nothing.
 pub fn lint_for(bytes: &[u8], readers: &[Reader], platform: impl Into<Platform>, sweep: &Sweep) -> Vec<Finding> {
     let platform = platform.into();
-    let support = SupportMatrix::new(platform.matrix(), sweep);
-    let sweep = (!sweep.is_empty()).then_some(sweep);
-    readers.iter().flat_map(|reader| lint_on(bytes, *reader, &support, sweep, Some(platform))).collect()
+    let measured = (!sweep.is_empty()).then_some(sweep);
+    let of = |reader: &Reader| {
+        let platform = platform.of_reader(*reader);
+        lint_on(bytes, *reader, &SupportMatrix::new(platform.matrix(), sweep), measured, Some(platform))
+    };
+    readers.iter().flat_map(of).collect()
 }

@@ -1,6 +1,6 @@
 //! Findings on rules beside their neighbours: those of the same collective, nodes and ranks, by ascending size.
 
-use super::{Code, LintFindings, Severity, ranges::sizes};
+use super::{Code, LintFindings, Severity};
 use crate::{
     order::CompactSort,
     tuning::conf::{reader::Channels, rule::Rule},
@@ -51,7 +51,7 @@ fn spike(triple: &[&Rule], findings: &mut LintFindings) {
     let message = format!(
         "{own} channels, {what} as the neighbours below ({below}) and above ({above}): noise of one measurement looks \
          so; measure {} again",
-        sizes(rule.min_bytes, rule.max_bytes)
+        findings.sizes(rule.min_bytes, rule.max_bytes)
     );
     findings.push(rule.line, Code::ChannelSpike, Severity::Note, message);
 }
@@ -61,8 +61,9 @@ fn hole(start: u64, rule: &Rule, findings: &mut LintFindings) {
     let Some(width) = rule.min_bytes.checked_sub(start).filter(|width| *width > 0) else { return };
     if width < start / HOLE {
         let message = format!(
-            "no rule matches the {width} bytes from {start} to {}, less than 2 % of the size: the rules were meant to \
+            "no rule matches the {width} bytes{} from {start} to {}, less than 2 % of the size: the rules were meant to \
              meet; let this one begin at {start}",
+            if rule.per_rank { " per rank" } else { "" },
             rule.min_bytes - 1
         );
         findings.push(rule.line, Code::BoundaryGap, Severity::Note, message);

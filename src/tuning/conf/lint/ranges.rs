@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Code, LintFindings, Severity, rules::is_ruled_out};
 use crate::{
     collective::{Collective, Scale},
-    conf::built_in,
+    conf::{built_in, interval::Interval, rule::ncclx_ranks},
     order::CompactSort,
     tuning::{
         conf::{
@@ -26,8 +26,8 @@ const MAX_STEPS: u64 = 20_000_000;
 /// Looks for overlaps and gaps.
 pub(super) fn ranges(rules: &[Rule], support: &SupportMatrix, sweep: Option<&Sweep>, findings: &mut LintFindings) {
     let mut steps = 0;
-    let matching: Vec<&Rule> =
-        rules.iter().filter(|rule| rule.min_bytes <= rule.max_bytes && !is_ruled_out(rule, support)).collect();
+    let is_empty = |rule: &Rule| rule.min_bytes > rule.max_bytes || rule.nodes.is_empty() || rule.ranks.is_empty();
+    let matching: Vec<&Rule> = rules.iter().filter(|rule| !is_empty(rule) && !is_ruled_out(rule, support)).collect();
     let finished = overlaps(&matching, findings, &mut steps) && gaps(&matching, sweep, findings, &mut steps);
     if let (false, Some(last)) = (finished, rules.last()) {
         let message = "there are too many rules to look for all overlaps and gaps: some were not looked for";
@@ -36,19 +36,23 @@ pub(super) fn ranges(rules: &[Rule], support: &SupportMatrix, sweep: Option<&Swe
 }
 
 /// Nodes, ranks, numPipeOps and regBuff that a rule is about.
-type Key = [i32; 4];
+type Key = [Interval; 4];
 
 fn key(rule: &Rule) -> Key {
-    [rule.nodes, rule.ranks, rule.pipe_ops, rule.reg_buff]
+    [rule.nodes, rule.ranks, Interval::of_c(rule.pipe_ops), Interval::of_c(rule.reg_buff)]
 }
 
 fn meets(a: Key, b: Key) -> bool {
-    a.iter().zip(b).all(|(a, b)| *a == -1 || b == -1 || *a == b)
+    a.into_iter().zip(b).all(|(a, b)| a.meets(b))
 }
 
 fn holds(outer: Key, inner: Key) -> bool {
-    outer.iter().zip(inner).all(|(outer, inner)| *outer == -1 || *outer == inner)
+    outer.into_iter().zip(inner).all(|(outer, inner)| outer.holds(inner))
 }
+
+/// The first and the last range in their order.
+const LEAST: Interval = Interval { min: i64::MIN, max: i64::MIN };
+const MOST: Interval = Interval { min: i64::MAX, max: i64::MAX };
 
 /// Ranges of sizes that do not overlap, each with the rule that matches first.
 #[derive(Default)]
@@ -96,7 +100,7 @@ fn overlaps(rules: &[&Rule], findings: &mut LintFindings, steps: &mut u64) -> bo
     for (index, rule) in rules.iter().enumerate() {
         let own = key(rule);
         let (min, max) = (rule.min_bytes, rule.max_bytes);
-        let of_collective = (rule.collective, [i32::MIN; 4])..=(rule.collective, [i32::MAX; 4]);
+        let of_collective = (rule.collective, [LEAST; 4])..=(rule.collective, [MOST; 4]);
         let mut taken: Vec<(u64, u64, usize)> = Vec::new();
         let mut held: Vec<(u64, u64)> = Vec::new();
         for ((_, other), ranges) in earlier.range(of_collective) {
@@ -132,7 +136,7 @@ fn overlaps(rules: &[&Rule], findings: &mut LintFindings, steps: &mut u64) -> bo
             let severity = if is_fallback { Severity::Note } else { Severity::Dead };
             findings.push(rule.line, Code::Overlap, severity, message);
         } else {
-            let place = sizes(start, end);
+            let place = findings.sizes(start, end);
             let (severity, what) = if is_fallback {
                 let what = "as is meant for this row of the library's own table: it answers where no other rule does";
                 (Severity::Note, what.to_owned())
@@ -166,7 +170,7 @@ fn is_full(mut parts: Vec<(u64, u64)>, min: u64, max: u64) -> bool {
 }
 
 /// By collective, nodes and ranks.
-type RulesByScale<'a> = BTreeMap<(Collective, i32, i32), Vec<&'a Rule>>;
+type RulesByScale<'a> = BTreeMap<(Collective, Interval, Interval), Vec<&'a Rule>>;
 
 /// Sizes of a collective and scale that no rule matches, those that are about anything included. False where there are
 /// too many rules.
@@ -182,8 +186,17 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut LintFindings, ste
     usual.compact_sort_by_key(|rule| scale(rule));
     let by_scale: RulesByScale =
         usual.chunk_by(|a, b| scale(a) == scale(b)).map(|rules| (scale(rules[0]), rules.to_vec())).collect();
+    // Numbers that are neither all nor one, as only NCCLX has them, hold others that can't be looked up.
+    let is_several = |of: Interval| of != Interval::ANY && of.min != of.max;
+    let several: Vec<(Collective, Interval, Interval)> =
+        by_scale.keys().copied().filter(|(_, nodes, ranks)| is_several(*nodes) || is_several(*ranks)).collect();
     for (collective, nodes, ranks) in by_scale.keys().copied() {
-        let mut keys = vec![(nodes, ranks), (-1, ranks), (nodes, -1), (-1, -1)];
+        let any = Interval::ANY;
+        let mut keys = vec![(nodes, ranks), (any, ranks), (nodes, any), (any, any)];
+        let holds =
+            |(of, n, r): &(Collective, Interval, Interval)| *of == collective && n.holds(nodes) && r.holds(ranks);
+        keys.extend(several.iter().filter(|key| holds(key)).map(|(_, n, r)| (*n, *r)));
+        *steps += several.len() as u64;
         keys.compact_sort();
         keys.dedup();
         let of_scale = keys.iter().filter_map(|(n, r)| by_scale.get(&(collective, *n, *r))).flatten();
@@ -196,12 +209,16 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut LintFindings, ste
         parts.compact_sort();
         let free = free(&parts, covers_all);
         let Some((start, end, line)) = free.first().copied() else { continue };
-        let place = format!("{collective} on {}", scale_name(nodes, ranks));
+        let of_group = by_scale.get(&(collective, nodes, ranks)).and_then(|rules| rules.first());
+        let place = format!("{collective} on {}", scale_name(nodes, ranks, of_group.is_some_and(|rule| rule.per_rank)));
         let which = match free.len() {
-            1 => format!("no rule matches {}", sizes(start, end)),
-            many => format!("no rule matches {many} ranges of sizes, the first {}", sizes(start, end)),
+            1 => format!("no rule matches {}", findings.sizes(start, end)),
+            many => format!("no rule matches {many} ranges of sizes, the first {}", findings.sizes(start, end)),
         };
-        let measured = sweep.map_or(String::new(), |sweep| measured(sweep, collective, (nodes, ranks), &free));
+        let measured = match (sweep, of_group.and_then(|rule| Some((rule, rule.scale()?)))) {
+            (Some(sweep), Some((rule, scale))) => measured(sweep, rule, scale, &free),
+            _ => String::new(),
+        };
         let (severity, what) = consequence(findings.reader);
         findings.push(line, Code::Gap, severity, format!("{place}: {which}: {what}{measured}"));
     }
@@ -243,7 +260,7 @@ fn elsewhere(by_scale: &RulesByScale, line: u32, findings: &mut LintFindings) {
         let message = format!("no rule is about {}: all their sizes run on one channel", without.join(", "));
         findings.push(line, Code::Gap, Severity::Changes, message);
     }
-    if by_scale.keys().all(|(_, nodes, ranks)| (*nodes, *ranks) != (-1, -1)) {
+    if by_scale.keys().all(|(_, nodes, ranks)| (*nodes, *ranks) != (Interval::ANY, Interval::ANY)) {
         let message = "communicators of any other scale match no rule: their collectives run on one channel";
         findings.push(line, Code::Gap, Severity::Note, message);
     }
@@ -271,27 +288,32 @@ fn free(parts: &[(u64, u64, u32)], with_ends: bool) -> Vec<(u64, u64, u32)> {
     free
 }
 
-fn scale_name(nodes: i32, ranks: i32) -> String {
-    match (u32::try_from(nodes), u32::try_from(ranks)) {
-        (Ok(nodes), Ok(ranks)) => Scale { nodes, ranks }.to_string(),
-        (Ok(nodes), _) => format!("{}, any ranks", count(nodes.into(), "node")),
-        (_, Ok(ranks)) => format!("any nodes, {}", count(ranks.into(), "rank")),
-        _ => "any scale".to_owned(),
+fn scale_name(nodes: Interval, ranks: Interval, per_rank: bool) -> String {
+    let of = |numbers: Interval, one: &str| match numbers.count() {
+        Some(number) => count(number.into(), one),
+        None if numbers == Interval::ANY => format!("any {one}s"),
+        None => format!("{numbers} {one}s"),
+    };
+    match (nodes, ranks) {
+        (Interval::ANY, Interval::ANY) => "any scale".to_owned(),
+        _ if per_rank => format!("{}, {} each", of(nodes, "node"), of(ranks, "rank")),
+        _ => format!("{}, {}", of(nodes, "node"), of(ranks, "rank")),
     }
 }
 
-/// The measured sizes that lie in gaps.
-fn measured(sweep: &Sweep, collective: Collective, (nodes, ranks): (i32, i32), free: &[(u64, u64, u32)]) -> String {
+/// The measured sizes that lie in gaps between rules for a scale, of which this is one.
+fn measured(sweep: &Sweep, rule: &Rule, scale: Scale, free: &[(u64, u64, u32)]) -> String {
     const MAX_SHOWN: usize = 4;
-    let (Ok(nodes), Ok(ranks)) = (u32::try_from(nodes), u32::try_from(ranks)) else { return String::new() };
-    let scale = Scale { nodes, ranks };
+    let collective = rule.collective;
     let points = sweep.points_of(collective, scale).iter().chain(sweep.defaults_of(collective, scale));
     let mut sizes: Vec<u64> = points.map(|point| point.workload.size_bytes).collect();
     sizes.compact_sort();
     sizes.dedup();
+    let divisor = if rule.per_rank { ncclx_ranks(scale).1 } else { 1 };
     let is_free = |size: &u64| {
-        let after = free.partition_point(|(start, ..)| start <= size);
-        after > 0 && free[after - 1].1 >= *size
+        let size = size / divisor;
+        let after = free.partition_point(|(start, ..)| *start <= size);
+        after > 0 && free[after - 1].1 >= size
     };
     let inside: Vec<String> = sizes.into_iter().filter(is_free).map(|size| Size(size).to_string()).collect();
     match inside.len() {

@@ -1,0 +1,67 @@
+//! Ranges of whole numbers: of nodes and ranks, and of the bytes of a rank.
+
+use std::fmt;
+
+/// The whole numbers from `min` to `max`, both included; none where `min` is above `max`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Interval {
+    /// The smallest number of the range.
+    pub min: i64,
+    /// The largest number of the range.
+    pub max: i64,
+}
+
+impl Interval {
+    /// Every number.
+    pub const ANY: Self = Self { min: i64::MIN, max: i64::MAX };
+    /// No number.
+    pub const NONE: Self = Self { min: 1, max: 0 };
+
+    /// One number alone.
+    pub const fn only(number: i64) -> Self {
+        Self { min: number, max: number }
+    }
+
+    /// What the readers in C make of a number of nodes or ranks: −1 matches any.
+    pub const fn of_c(number: i32) -> Self {
+        if number == -1 { Self::ANY } else { Self::only(number as i64) }
+    }
+
+    /// Whether a number lies in the range.
+    pub const fn contains(self, number: i64) -> bool {
+        self.min <= number && number <= self.max
+    }
+
+    /// Whether no number lies in the range.
+    pub const fn is_empty(self) -> bool {
+        self.min > self.max
+    }
+
+    /// Whether some number lies in both ranges, neither of which is empty.
+    pub const fn meets(self, other: Self) -> bool {
+        self.min <= other.max && other.min <= self.max
+    }
+
+    /// Whether every number of the other range lies in this one.
+    pub const fn holds(self, inner: Self) -> bool {
+        self.min <= inner.min && inner.max <= self.max
+    }
+
+    /// The one number of the range, where that is a number of nodes or ranks.
+    pub fn count(self) -> Option<u32> {
+        u32::try_from(self.min).ok().filter(|_| self.min == self.max)
+    }
+}
+
+/// As NCCLX writes it: `*`, `8`, `[2,4]`, `[2,)`.
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::ANY => f.write_str("*"),
+            Self { min, max } if min == max => write!(f, "{min}"),
+            Self { min: i64::MIN, max } => write!(f, "(,{max}]"),
+            Self { min, max: i64::MAX } => write!(f, "[{min},)"),
+            Self { min, max } => write!(f, "[{min},{max}]"),
+        }
+    }
+}

@@ -10,8 +10,8 @@
 //!  "evidence":[{"key":0,"n":[64,64],"mean_ms":[10.5,9.25],"p_better":0.97,"gain_pct":4.1}],"unrewarded_calls":1024}
 //! ```
 //!
-//! A policy that gives chunk sizes is of version 2, which has one more member. Programs that know version 1 alone refuse
-//! it, since ranks that use other chunk sizes hang:
+//! A policy that gives chunk sizes is of version 2, which has one more member. Programs that know version 1 alone
+//! refuse it, since ranks that use other chunk sizes hang:
 //!
 //! ```json
 //! {"chunk_sizes":[{"coll":"allreduce","nodes":2,"ranks":8,"algo":"ring","proto":"simple",

@@ -102,6 +102,7 @@ impl Findings {
 
 impl Doctor {
     pub(super) fn run(self) -> Result<(), CliError> {
+        let file = self.file.as_deref().map(|file| Ok::<_, CliError>((file, files::bytes(file)?))).transpose()?;
         let variable = |name: &str| env::var_os(name);
         let folders = loader_folders();
         let mut found = Findings::default();
@@ -136,10 +137,10 @@ impl Doctor {
             loaded(&mut found, *platform, search, &variable);
             let all = env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value));
             variables_of(&mut found, *platform, all.collect());
-            if let Some(file) = &self.file {
-                reached(&mut found, file, &files::bytes(file)?, &search.tuner, &variable);
+            if let Some((file, bytes)) = &file {
+                reached(&mut found, file, bytes, &search.tuner, &variable);
             }
-        } else if let Some(file) = &self.file {
+        } else if let Some((file, _)) = &file {
             found.problem(format!("whether {} would be reached can't be known without the library", files::name(file)));
         }
         if self.json {

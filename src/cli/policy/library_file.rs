@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::text::lossy;
+use crate::{text::lossy, tuning::platform::Gpu};
 
 /// A version of glibc: 2 and this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -165,8 +165,8 @@ pub(super) fn installed(folders: &[PathBuf]) -> Option<PathBuf> {
     folders.iter().flat_map(|folder| NAMES.map(|name| folder.join(name))).find(|path| path.is_file())
 }
 
-/// The version in the header that is installed with a library, `rccl.h` or `nccl.h`: RCCL puts its version together when
-/// it prints it.
+/// The version in the header that is installed with a library, `rccl.h` or `nccl.h`: RCCL puts its version together
+/// when it prints it.
 pub(super) fn header_version(library: &Path) -> Option<String> {
     const HEADERS: [&str; 3] = ["rccl/rccl.h", "rccl.h", "nccl.h"];
     const LONGEST: u64 = 1 << 20;
@@ -186,9 +186,9 @@ pub(super) fn header_version(library: &Path) -> Option<String> {
     Some(format!("{major}.{minor}.{patch}"))
 }
 
-/// The GPU of an AMD machine by its kernel driver's list of nodes (`/sys/class/kfd/kfd/topology/nodes`): the first whose
-/// `gfx_target_version` is not 0, 90500 for gfx950.
-pub(super) fn amd_gpu(nodes: &Path) -> Option<crate::tuning::platform::Gpu> {
+/// The GPU of an AMD machine by its kernel driver's list of nodes (`/sys/class/kfd/kfd/topology/nodes`): the first
+/// whose `gfx_target_version` is not 0, 90500 for gfx950.
+pub(super) fn amd_gpu(nodes: &Path) -> Option<Gpu> {
     let mut folders: Vec<PathBuf> = fs::read_dir(nodes).ok()?.filter_map(|node| Some(node.ok()?.path())).collect();
     folders.sort();
     let version = |folder: &PathBuf| {

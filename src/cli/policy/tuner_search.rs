@@ -165,8 +165,8 @@ impl Machine<'_> {
     /// says what was tried.
     fn open(&self, named: Option<&str>, prefix: &str) -> Result<(PathBuf, Strings), String> {
         let plain = named.map_or_else(|| format!("{prefix}.so"), str::to_owned);
-        let is_name = |name: &&str| !name.contains('/') && !(name.starts_with("lib") && name.ends_with(".so"));
-        let completed = named.filter(is_name).map(|name| format!("{prefix}-{name}.so"));
+        let is_file = |name: &str| name.contains('/') || (name.starts_with("lib") && name.ends_with(".so"));
+        let completed = named.filter(|name| !is_file(name)).map(|name| format!("{prefix}-{name}.so"));
         // Measured: NCCL 2.27.3 completes every name.
         let completes_all = self.platform.version == Some(Version::release(2, 27, 3)) && prefix == "libnccl-tuner";
         let all = match named {

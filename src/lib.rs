@@ -61,6 +61,7 @@ pub mod units;
 pub mod policy {
     pub mod arm;
     pub mod bands;
+    pub mod chunks;
     pub mod file;
     pub mod key;
     pub mod record;

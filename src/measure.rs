@@ -21,9 +21,9 @@ pub struct MeasureCommand<Text = &'static str> {
     pub needs: Text,
     /// The name of the file to save the lines as; empty where they are to be typed.
     pub file: Text,
-    /// The lines for bash. Until they are filled a word in braces that [`MeasureValues::words`] has stands for its value;
-    /// `{script}` at the beginning for the head of a script with the function `run` of [`launch::head`], and for its
-    /// warm-up launches.
+    /// The lines for bash. Until they are filled a word in braces that [`MeasureValues::words`] has stands for its
+    /// value; `{script}` at the beginning for the head of a script with the function `run` of [`launch::head`], and for
+    /// its warm-up launches.
     pub lines: Text,
 }
 

@@ -208,7 +208,8 @@ impl Agreement {
     }
 
     /// The proposal of this rank for the next epoch: the policy in `next.policy`, of this communicator or of all in the
-    /// shared folder, if it is complete, has the same arms and bands, and is newer than the present one.
+    /// shared folder, if it is complete, has the same arms, bands and chunk sizes, and is newer than the present one.
+    /// The library asks for chunk sizes after all questions of a group, so they can't change between two calls.
     pub fn proposal(&self, present: &Policy) -> Next {
         for folder in [&self.folder, &self.shared] {
             let Ok(bytes) = files::read(&folder.join("next.policy")) else { continue };
@@ -217,6 +218,7 @@ impl Agreement {
             if next.generation > present.generation
                 && next.arms == present.arms
                 && next.bands == present.bands
+                && next.chunk_sizes == present.chunk_sizes
                 && let Ok(text) = String::from_utf8(bytes)
             {
                 return Next::Policy(text);

@@ -17,6 +17,7 @@ use collectune::{
 
 use crate::{
     agreement::{Agreement, JoinOutcome},
+    chunks::Chunks,
     decision::{Availability, Call, Decision, remember},
     files,
     library::Logger,
@@ -86,6 +87,8 @@ pub struct Context {
     plan: Plan,
     /// The rows of the library's own table, which answer where the plan leaves the choice to the library.
     carried: Option<Box<Ranges>>,
+    /// The chunk sizes of the policy; those of later epochs are the same.
+    chunks: Chunks,
     /// The number of calls so far, over all collectives.
     calls: u64,
     /// The number of the call before which an epoch begins or the configured failure occurs.
@@ -132,6 +135,7 @@ impl Context {
             v2: V2 { is_forced: settings.is_forced, has_ll128: settings.has_ll128 },
             plan: Plan::Passive,
             carried: None,
+            chunks: Chunks::default(),
             calls: 0,
             next_event: settings.failing_call.unwrap_or(u64::MAX),
             failing_call: settings.failing_call,
@@ -226,6 +230,16 @@ impl Context {
             self.log.warn(format_args!("policy: {note}"));
         }
         self.plan = Plan::Policy(Box::new(self.table(&reading.policy)));
+        let given = &reading.policy.chunk_sizes;
+        self.chunks = Chunks::new(given, self.scale);
+        if !given.is_empty() {
+            self.log.info(format_args!(
+                "{} chunk sizes, {} of them about {}, by the bytes of one channel",
+                given.len(),
+                self.chunks.len(),
+                self.scale
+            ));
+        }
         if let (Follow::Online, Some(agreement)) = (active.follow, agreement) {
             self.epochs = Some(Epochs { agreement, length: active.epoch.max(1), policy: reading.policy });
         }
@@ -334,6 +348,12 @@ impl Context {
             rewards.ask(&TunerQuery { coll: call.coll, bytes: call.bytes, arm, last, overlap: self.overlap });
         }
         Ok(answer)
+    }
+
+    /// The size of a chunk in bytes for so many bytes of one channel, by the library's numbers of collective, algorithm
+    /// and protocol; `None` leaves the library's.
+    pub fn chunk_bytes(&self, coll: i32, algorithm: i32, protocol: i32, channel_bytes: u64) -> Option<usize> {
+        self.chunks.find(coll, algorithm, protocol, channel_bytes)
     }
 
     /// Handles the event before the next call: the beginning of an epoch, or the configured failure.

@@ -126,7 +126,7 @@ pub static ncclTunerPlugin_v6: TunerV6 = TunerV6 {
     init: init_with_id,
     get_coll_info: get_coll_info_v4,
     finalize: end,
-    get_chunk_size: None,
+    get_chunk_size: Some(get_chunk_size),
 };
 
 unsafe extern "C" fn init(
@@ -342,6 +342,27 @@ unsafe extern "C" fn get_coll_info_v2(
         unsafe { *n_channels = c_int::from(channels) };
     }
     result
+}
+
+/// `n_bytes` are those of one channel, which the library passes with `_n_channels` 1, up to three times for a
+/// collective. Where nothing is given, its own size stays.
+unsafe extern "C" fn get_chunk_size(
+    context: *mut c_void,
+    coll: c_int,
+    n_bytes: usize,
+    algo: c_int,
+    proto: c_int,
+    _n_channels: c_int,
+    chunk_size: *mut usize,
+) -> c_int {
+    // SAFETY: null or what `start` gave out, and no other call with it is under way.
+    let context = unsafe { context.cast::<Context>().as_ref() };
+    let chunk_bytes = context.and_then(|context| context.chunk_bytes(coll, algo, proto, n_bytes as u64));
+    // SAFETY: null or the library's own variable.
+    if let (Some(chunk_bytes), Some(chunk_size)) = (chunk_bytes, unsafe { chunk_size.as_mut() }) {
+        *chunk_size = chunk_bytes;
+    }
+    SUCCESS
 }
 
 /// Returns the last decision of the calling thread: the number of the call of its key, the arm, the probability with

@@ -16,6 +16,7 @@
 //! | [`decision`] | a question of the library, and the plugin's decision |
 //! | [`ranges`] | the rules of a tuner file, laid out for a lookup in nanoseconds |
 //! | [`table`] | a policy, laid out for the same, and its schedule |
+//! | [`chunks`] | the chunk sizes that a policy gives |
 //! | [`agreement`] | how ranks agree through a shared file system |
 //! | [`rewards`] | which decision a collective ran by, and how long it took |
 //! | [`writer`] | the thread that writes the log of rewards |
@@ -28,6 +29,7 @@
 //! All that is `unsafe` lies in [`ffi`], [`profiler`], [`library`], [`thread`], [`pthread`] and [`older_glibc`].
 
 mod agreement;
+mod chunks;
 mod context;
 mod decision;
 mod ffi;

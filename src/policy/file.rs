@@ -9,6 +9,14 @@
 //!  "keys":[{"coll":"allreduce","band":1,"nodes":2,"ranks":8,"overlap":null,"arm":1}],
 //!  "evidence":[{"key":0,"n":[64,64],"mean_ms":[10.5,9.25],"p_better":0.97,"gain_pct":4.1}],"unrewarded_calls":1024}
 //! ```
+//!
+//! A policy that gives chunk sizes is of version 2, which has one more member. Programs that know version 1 alone
+//! refuse it, since ranks that use other chunk sizes hang:
+//!
+//! ```json
+//! {"chunk_sizes":[{"coll":"allreduce","nodes":2,"ranks":8,"algo":"ring","proto":"simple",
+//!  "min_channel_bytes":1048576,"max_channel_bytes":4194303,"chunk_bytes":262144}]}
+//! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     arm::Arm,
     bands::{Bands, BandsError},
+    chunks::{ChunkDocument, ChunkSize, ChunkSizeError, MOST_CHUNK_SIZES},
     key::BandKey,
 };
 use crate::{
@@ -29,8 +38,10 @@ use crate::{
 
 /// The value of `format` in a policy file.
 const FORMAT: &str = "collectune-policy";
-/// The version of the format that is read and written.
+/// The version of the format in which policies without chunk sizes are written.
 const VERSION: u32 = 1;
+/// The version of the format in which policies with chunk sizes are written.
+const VERSION_WITH_CHUNKS: u32 = 2;
 /// The beginning of the last line, which holds the checksum and the length.
 const FOOTER: &str = "#crc32 ";
 /// The most bytes that a policy file can have.
@@ -58,6 +69,8 @@ pub struct Policy {
     /// The number of calls after which an exploring key runs `auto` unless the policy has evidence for it, as nobody
     /// learns from its calls then. `None` if it explores without end.
     pub unrewarded_calls: Option<u64>,
+    /// The chunk sizes that it gives; all others are the library's.
+    pub chunk_sizes: Vec<ChunkSize>,
 }
 
 /// One key and what to run for it.
@@ -143,7 +156,7 @@ pub enum FileError {
     #[error("is of the format {0:?}, not \"collectune-policy\"")]
     Format(String),
     /// The `version` is this one.
-    #[error("is of version {0}; this program reads version 1")]
+    #[error("is of version {0}; this program reads versions 1 and 2")]
     Version(u32),
     /// The bounds of the bands are not valid.
     #[error(transparent)]
@@ -202,6 +215,12 @@ pub enum FileError {
         /// The index of the later one, from 0.
         second: usize,
     },
+    /// The file has this many chunk sizes, more than [`MOST_CHUNK_SIZES`].
+    #[error("has {0} chunk sizes; at most {MOST_CHUNK_SIZES} are possible")]
+    TooManyChunkSizes(usize),
+    /// The chunk size with this index, from 0, can't be followed.
+    #[error("chunk size {0}: {1}")]
+    ChunkSize(usize, ChunkSizeError),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -219,6 +238,8 @@ struct Document {
     evidence: Vec<Evidence>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unrewarded_calls: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    chunk_sizes: Vec<ChunkDocument>,
     #[serde(flatten)]
     unknown: Unknown,
 }
@@ -311,7 +332,7 @@ impl Policy {
         };
         let document = Document {
             format: FORMAT.to_owned(),
-            version: VERSION,
+            version: if self.chunk_sizes.is_empty() { VERSION } else { VERSION_WITH_CHUNKS },
             generation: self.generation,
             library: self.library.clone(),
             bands: self.bands.bounds().to_vec(),
@@ -320,6 +341,7 @@ impl Policy {
             keys: self.keys.iter().map(key).collect(),
             evidence: self.evidence.clone(),
             unrewarded_calls: self.unrewarded_calls,
+            chunk_sizes: self.chunk_sizes.iter().map(ChunkDocument::from).collect(),
             unknown: Unknown::new(),
         };
         with_checksum(json::compact(&document) + "\n")
@@ -341,7 +363,7 @@ impl Policy {
         if document.format != FORMAT {
             return Err(FileError::Format(document.format.chars().take(40).collect()));
         }
-        if document.version != VERSION {
+        if !matches!(document.version, VERSION | VERSION_WITH_CHUNKS) {
             return Err(FileError::Version(document.version));
         }
         let digits =
@@ -360,6 +382,7 @@ impl Policy {
             let named: Vec<String> = unknown.iter().take(8).map(|name| name.chars().take(40).collect()).collect();
             notes.push(format!("what is not known in it is not used: {}", named.join(", ")));
         }
+        let chunk_sizes = chunk_sizes(document.version, &document.chunk_sizes, &mut notes)?;
         let mut keys = Vec::with_capacity(document.keys.len());
         let mut known = BTreeSet::new();
         for (index, key) in document.keys.into_iter().enumerate() {
@@ -378,7 +401,7 @@ impl Policy {
             notes.push(format!("{} of its evidence is of keys that it does not have", whole - evidence.len()));
         }
         Ok(ParsedPolicy {
-            policy: Policy { generation, library, bands, seed, arms, keys, evidence, unrewarded_calls },
+            policy: Policy { generation, library, bands, seed, arms, keys, evidence, unrewarded_calls, chunk_sizes },
             notes,
         })
     }
@@ -438,6 +461,30 @@ fn entry(
     Ok(Entry { collective, band: key.band, scale: Scale { nodes: key.nodes, ranks: key.ranks }, overlap, choice })
 }
 
+fn chunk_sizes(
+    version: u32,
+    documents: &[ChunkDocument],
+    notes: &mut Vec<String>,
+) -> Result<Vec<ChunkSize>, FileError> {
+    if version == VERSION {
+        // As programs do that know no other version.
+        if !documents.is_empty() {
+            notes.push(format!("chunk_sizes need version {VERSION_WITH_CHUNKS} of the format, and are not used"));
+        }
+        return Ok(Vec::new());
+    }
+    if documents.len() > MOST_CHUNK_SIZES {
+        return Err(FileError::TooManyChunkSizes(documents.len()));
+    }
+    let mut sizes = Vec::with_capacity(documents.len());
+    for (index, of) in documents.iter().enumerate() {
+        let size = ChunkSize::try_from(of).map_err(|error| FileError::ChunkSize(index, error))?;
+        notes.extend(size.notes(&sizes).into_iter().map(|note| format!("chunk size {index}: {note}")));
+        sizes.push(size);
+    }
+    Ok(sizes)
+}
+
 /// The text with a last line that holds its checksum and length.
 pub fn with_checksum(text: String) -> String {
     let footer = format!("{FOOTER}{:08X} {}\n", CRC32.checksum(text.as_bytes()), text.len());
@@ -474,6 +521,7 @@ pub fn without_checksum(bytes: &[u8]) -> Result<&[u8], FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collective::{Algorithm, Protocol};
 
     fn policy() -> Policy {
         let scale = Scale { nodes: 2, ranks: 8 };
@@ -500,7 +548,44 @@ mod tests {
                 gain_pct: 4.125,
             }],
             unrewarded_calls: Some(1024),
+            chunk_sizes: Vec::new(),
         }
+    }
+
+    fn with_chunks() -> Policy {
+        let size = |protocol, channel_bytes, chunk_bytes| ChunkSize {
+            collective: Collective::AllReduce,
+            scale: Scale { nodes: 2, ranks: 8 },
+            algorithm: Algorithm::Ring,
+            protocol,
+            channel_bytes,
+            chunk_bytes,
+        };
+        let chunk_sizes =
+            vec![size(Protocol::Simple, 1 << 20..=(1 << 22) - 1, 262_144), size(Protocol::Ll, 0..=u64::MAX, 16_384)];
+        Policy { chunk_sizes, ..policy() }
+    }
+
+    #[test]
+    fn only_a_policy_with_chunk_sizes_is_of_the_second_version() {
+        let (without, with) = (policy().text(), with_chunks().text());
+        assert!(without.contains("\"version\":1,") && !without.contains("chunk_sizes"), "{without}");
+        assert!(with.contains("\"version\":2,"), "{with}");
+        assert_eq!(Policy::read(with.as_bytes()), Ok(ParsedPolicy { policy: with_chunks(), notes: Vec::new() }));
+        let read = |json: String| Policy::read(with_checksum(json + "\n").as_bytes());
+        let json = with.lines().next().unwrap();
+        // A program that knows version 1 alone runs such a file without chunk sizes, and so do we.
+        let first = read(json.replace("\"version\":2", "\"version\":1")).unwrap();
+        assert_eq!((first.policy, first.notes.len()), (policy(), 1));
+        assert!(first.notes[0].contains("need version 2"), "{:?}", first.notes);
+        let empty = read(without.lines().next().unwrap().replace("\"version\":1", "\"version\":2")).unwrap();
+        assert_eq!(empty, ParsedPolicy { policy: policy(), notes: Vec::new() });
+        let told = |from: &str, to: &str| read(json.replacen(from, to, 1)).map_err(|error| error.to_string());
+        assert!(told("262144}", "511}").unwrap_err().starts_with("chunk size 0: chunk_bytes 511 is below one grain"));
+        let notes = told("262144}", "4194304}").unwrap().notes;
+        assert!(notes[0].starts_with("chunk size 0: chunk_bytes 4194304 is above the 2097152 bytes"), "{notes:?}");
+        let many = Policy { chunk_sizes: vec![with_chunks().chunk_sizes[0].clone(); 65], ..policy() };
+        assert_eq!(Policy::read(many.text().as_bytes()), Err(FileError::TooManyChunkSizes(65)));
     }
 
     #[test]
@@ -545,7 +630,7 @@ mod tests {
             }
         };
         for (from, to, declared) in [
-            ("\"version\":1", "\"version\":2", "is of version 2; this program reads version 1"),
+            ("\"version\":1", "\"version\":3", "is of version 3; this program reads versions 1 and 2"),
             ("\"version\":1", "\"version\":1,\"version\":1", "duplicate field `version`"),
             ("-policy", "-report", "is of the format \"collectune-report\""),
             ("1024,262144", "262144,1024", "the bounds between bands must ascend: 1024 follows 262144"),

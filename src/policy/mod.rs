@@ -6,13 +6,15 @@
 //! The way of the data: [`read`] turns logs into rows, [`attribution`] says which arm ran, [`pool`] brings logs
 //! together by [`key`], [`judge`] decides about each by what its log can bear, [`iteration`] compares jobs with and
 //! without overlap, [`replay`] lets strategies play in what was measured; [`study`] holds it all and answers
-//! [`request`]s, with [`listing`], [`charts`] and [`export`]. [`arm`], [`bands`] and [`key`] are the nouns,
-//! [`mod@file`] is what the plugin loads, [`record`] what its ranks agree on. What computes lives in [`crate::bandit`].
+//! [`request`]s, with [`listing`], [`charts`] and [`export`]. [`arm`], [`bands`], [`key`] and [`chunks`] are
+//! the nouns, [`mod@file`] is what the plugin loads, [`record`] what its ranks agree on. What computes lives in
+//! [`crate::bandit`].
 
 pub mod arm;
 mod attribution;
 pub mod bands;
 mod charts;
+pub mod chunks;
 mod command;
 mod export;
 pub mod file;

@@ -92,9 +92,13 @@ impl PolicyStudy {
 
     /// The generation of the next policy: one above all that were dropped or given.
     pub fn next_generation(&self) -> u64 {
+        self.newest_policy().map_or(1, |last| last.generation.saturating_add(1))
+    }
+
+    /// The policy of the highest generation among those that were dropped or given.
+    fn newest_policy(&self) -> Option<&Policy> {
         let dropped = self.logs.iter().filter_map(|named| named.log.policy.as_ref());
-        let known = dropped.chain(&self.settings.schedule.policies).map(|policy| policy.generation);
-        known.max().map_or(1, |last| last.saturating_add(1))
+        dropped.chain(&self.settings.schedule.policies).max_by_key(|policy| policy.generation)
     }
 
     /// The logs, with the names of their files.
@@ -291,7 +295,9 @@ impl PolicyStudy {
         Ok(match export {
             Export::Conf(reader) => export::conf(&results, &self.settings, *reader)?,
             Export::Policy(generation) => {
-                let policy = export::policy(&results, &self.settings, *generation);
+                let mut policy = export::policy(&results, &self.settings, *generation);
+                // No log says anything about them.
+                policy.chunk_sizes = self.newest_policy().map_or_else(Vec::new, |newest| newest.chunk_sizes.clone());
                 let lost = export::changed_keys(&results, &policy).map_or_else(String::new, |lost| lost + " ");
                 vec![TextFile {
                     name: "collectune.policy.json".to_owned(),

@@ -267,6 +267,40 @@ fn the_doctor_names_variables_that_the_mode_does_not_use() {
 }
 
 #[test]
+fn the_doctor_says_whether_a_file_is_reached_and_by_whom() {
+    let folder = TempDir::new().unwrap();
+    fs::create_dir_all(folder.path().join("lib/tuner")).unwrap();
+    let library = b"\x7FELF RCCL version : ncclTunerPlugin_v6 Using built-in CSV tuner, \0rccl_tuner_gfx950.csv\0";
+    let library = write(&folder, "lib/librccl.so.1", library);
+    let own = write(&folder, "lib/tuner/rccl_tuner_gfx950.csv", "allreduce,0,4095,tree,ll,4,2,16,-1,-1\n");
+    let conf = write(&folder, "a.conf", "allreduce,0,4095,tree,ll,4,2,16,-1,-1\n");
+    let run = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_collectune"));
+        for (name, _) in std::env::vars() {
+            if name.starts_with("NCCL_") || name.starts_with("COLLECTUNE_TUNER_") {
+                command.env_remove(name);
+            }
+        }
+        command.args(["policy", "doctor", &library, "--gpu", "gfx950", "--json"]).args(arguments);
+        let output = command.envs(variables.iter().copied()).output().unwrap();
+        (output.status.code(), serde_json::from_str::<Value>(&text(&output.stdout)).unwrap())
+    };
+    let version = ["--library-version", "2.30.4"];
+    let (code, found) = run(&[&version[..], &["--file", &conf]].concat(), &[]);
+    assert_eq!(code, Some(3), "{found}");
+    assert!(found["tuner"].as_str().unwrap().ends_with(&format!("with {own}")), "{found}");
+    assert_eq!(found["displaced"][0], "the table of RCCL 2.30.4 gfx950");
+    assert!(found["problems"].to_string().contains("a.conf would not be reached"), "{found}");
+    let (_, found) = run(&["--file", &conf], &[("NCCL_TUNER_CONFIG_FILE", &conf), ("NCCL_NTHREADS", "100")]);
+    assert!(found["notes"].to_string().contains("a.conf would be reached by RCCL's built-in CSV tuner"), "{found}");
+    assert!(found["notes"].to_string().contains("--library-version gives it"), "{found}");
+    assert!(found["problems"].to_string().contains("NCCL_NTHREADS=100 is no multiple of 32: 512 hold"), "{found}");
+    let (_, found) = run(&version, &[("NCCL_TUNER_PLUGIN", "none")]);
+    assert_eq!(found["tuner"], "none: NCCL_TUNER_PLUGIN=none");
+    assert!(found["problems"].to_string().contains("turns off RCCL 2.30.4 gfx950's own table"), "{found}");
+}
+
+#[test]
 fn a_policy_file_that_can_not_hold_everything_says_so() {
     let folder = TempDir::new().unwrap();
     // More arms than a file may have: each wins at a size of its own.

@@ -14,7 +14,8 @@ use crate::support::{
     worker,
 };
 use collectune::{
-    collective::{Collective, Scale},
+    collective::{Algorithm, Collective, Scale},
+    conf::words::{COLLECTIVES, PROTOCOLS},
     form::Choices,
     intake::Outcome,
     math::Stream,
@@ -22,6 +23,7 @@ use collectune::{
     policy::{
         arm::Arm,
         bands::Bands,
+        chunks::{ChunkSize, grain_bytes},
         file::{Choice, Entry, Evidence, Policy},
     },
     progress::Silent,
@@ -372,6 +374,18 @@ fn policy_files_mean_the_same_when_they_are_read_again() {
             gain_pct: 50.0 * stream.unit() - 10.0,
         });
         let evidence = evidence.collect();
+        let chunk_sizes = (0..stream.below(9) as u64).map(|n| {
+            let (_, collective) = COLLECTIVES[stream.below(COLLECTIVES.len())];
+            let (algorithm, protocol) =
+                ([Algorithm::Ring, Algorithm::Tree][stream.below(2)], PROTOCOLS[stream.below(3)].1);
+            let chunk_bytes = grain_bytes(protocol) * (1 + stream.below(100) as u64);
+            let to = if stream.below(9) == 0 { u64::MAX } else { n * 1000 + stream.below(1000) as u64 };
+            let channel_bytes = to.min(n * 1000)..=to;
+            // Each of a scale of its own, so that none comes before another.
+            let scale = Scale { nodes: 1, ranks: n as u32 };
+            ChunkSize { collective, scale, algorithm, protocol, channel_bytes, chunk_bytes }
+        });
+        let chunk_sizes = chunk_sizes.collect();
         let policy = Policy {
             generation: stream.next_u64(),
             library: [None, Some("2.28.9".to_owned())][stream.below(2)].clone(),
@@ -381,6 +395,7 @@ fn policy_files_mean_the_same_when_they_are_read_again() {
             keys,
             evidence,
             unrewarded_calls: [None, Some(stream.next_u64() >> 20)][stream.below(2)],
+            chunk_sizes,
         };
         let again = Policy::read(policy.text().as_bytes()).unwrap();
         assert_eq!((again.policy, again.notes), (policy, Vec::new()), "{seed}");

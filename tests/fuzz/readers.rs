@@ -543,7 +543,7 @@ pub fn reward_logs() -> Vec<Vec<u8>> {
 
 fn policy_files() -> Vec<Vec<u8>> {
     use collectune::policy::file::with_checksum;
-    let text = r#"{"format":"collectune-policy","version":1,"generation":17,"library":"2.28.9","bands":[1024,262144],"seed":"0x2a","arms":[{"name":"auto"},{"algo":"tree","proto":"simple","channels":0}],"keys":[{"coll":"allreduce","band":1,"nodes":1,"ranks":8,"overlap":null,"arm":1},{"coll":"allreduce","band":2,"nodes":1,"ranks":8,"overlap":1,"counts":[3,5]}],"evidence":[{"key":0,"n":[64,64],"mean_ms":[10.5,9.25],"p_better":0.97,"gain_pct":4.1}]}"#;
+    let text = r#"{"format":"collectune-policy","version":2,"generation":17,"library":"2.28.9","bands":[1024,262144],"seed":"0x2a","arms":[{"name":"auto"},{"algo":"tree","proto":"simple","channels":0}],"keys":[{"coll":"allreduce","band":1,"nodes":1,"ranks":8,"overlap":null,"arm":1},{"coll":"allreduce","band":2,"nodes":1,"ranks":8,"overlap":1,"counts":[3,5]}],"evidence":[{"key":0,"n":[64,64],"mean_ms":[10.5,9.25],"p_better":0.97,"gain_pct":4.1}],"chunk_sizes":[{"coll":"allreduce","nodes":1,"ranks":8,"algo":"ring","proto":"ll128","min_channel_bytes":1024,"chunk_bytes":3840}]}"#;
     vec![with_checksum(text.to_owned() + "\n").into_bytes(), text.as_bytes().to_vec()]
 }
 

@@ -224,9 +224,9 @@ fn every_bad_policy_is_met_with_a_sentence() {
         ),
         ("wrong checksum", good.replace("\"generation\":1", "\"generation\":2"), "it was changed or torn"),
         (
-            "version 2",
-            sealed_line(POLICY.replace("KEYS", KEY).replace("\"version\":1", "\"version\":2")),
-            "is of version 2; this program reads version 1",
+            "version 3",
+            sealed_line(POLICY.replace("KEYS", KEY).replace("\"version\":1", "\"version\":3")),
+            "is of version 3; this program reads versions 1 and 2",
         ),
         ("bands not ascending", sealed_line(POLICY.replace("KEYS", KEY).replace("[1024]", "[4096,1024]")), "ascend"),
         ("more keys than there may be", many(5000), "has 5000 keys; at most 4096 are possible"),

@@ -4,7 +4,7 @@
 //! epoch in a hundred more than 20 ms, or with the profiler a launch with its question more than 1,000 ns or a channel
 //! more than 200 ns.
 
-use std::{fs, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use collectune::{
     collective::Scale,
@@ -13,6 +13,7 @@ use collectune::{
     policy::{
         arm::Arm,
         bands::Bands,
+        chunks::{ChunkSize, MOST_CHUNK_SIZES},
         file::{Choice, Entry, Policy},
     },
 };
@@ -61,7 +62,20 @@ fn policy(arms: usize, each: u32) -> String {
             keys.push(Entry { collective, band, scale, overlap: None, choice });
         }
     }
-    Policy { seed: 7, bands, arms, keys, ..Policy::default() }.text()
+    Policy { seed: 7, bands, arms, keys, chunk_sizes: chunk_sizes(), ..Policy::default() }.text()
+}
+
+/// As many chunk sizes as there can be, which fit few questions, so that most are looked through.
+fn chunk_sizes() -> Vec<ChunkSize> {
+    let size = |n: usize| ChunkSize {
+        collective: COLLECTIVES[n % 5].1,
+        scale: Scale { nodes: 2, ranks: 16 },
+        algorithm: ALGORITHMS[n % 2].1,
+        protocol: PROTOCOLS[n % 3].1,
+        channel_bytes: 1000 * n as u64..=1000 * n as u64 + 999,
+        chunk_bytes: 16_384,
+    };
+    (0..MOST_CHUNK_SIZES).map(size).collect()
 }
 
 fn main() {
@@ -80,23 +94,28 @@ fn main() {
         ("passive", "IGNORED", file("none", "")),
     ];
     let mut is_slow = false;
+    let mut time = |version: u32, what: &str, name: &str, variable: &str, path: &Path| {
+        let output = Command::new(env!("CARGO_BIN_EXE_tuner-host"))
+            .arg(&plugin)
+            .args([&version.to_string(), "1", "16", "2", what, &CALLS.to_string()])
+            .env(variable, path)
+            .output()
+            .unwrap_or_else(|error| panic!("{error}"));
+        let text = String::from_utf8_lossy(&output.stdout);
+        let line = text.lines().next().unwrap_or_default();
+        let (Some(mean), Some(p999)) = (number(line, "mean"), number(line, "p99.9")) else {
+            panic!("{text}{}", String::from_utf8_lossy(&output.stderr))
+        };
+        println!("version {version}, {name}: {line}");
+        is_slow |= mean > MOST_MEAN_NS || p999 > MOST_P999_NS;
+    };
     for version in 2..=6 {
         for (name, variable, path) in &cases {
-            let output = Command::new(env!("CARGO_BIN_EXE_tuner-host"))
-                .arg(&plugin)
-                .args([&version.to_string(), "1", "16", "2", "time", &CALLS.to_string()])
-                .env(variable, path)
-                .output()
-                .unwrap_or_else(|error| panic!("{error}"));
-            let text = String::from_utf8_lossy(&output.stdout);
-            let line = text.lines().next().unwrap_or_default();
-            let (Some(mean), Some(p999)) = (number(line, "mean"), number(line, "p99.9")) else {
-                panic!("{text}{}", String::from_utf8_lossy(&output.stderr))
-            };
-            println!("version {version}, {name}: {line}");
-            is_slow |= mean > MOST_MEAN_NS || p999 > MOST_P999_NS;
+            time(version, "time", name, variable, path);
         }
     }
+    time(6, "chunk-time", "chunk size, of 64 that are given", "COLLECTUNE_TUNER_POLICY", &cases[2].2);
+    time(6, "chunk-time", "chunk size, passive", "IGNORED", &cases[4].2);
     for version in ["4", "5", "6"] {
         let output = Command::new(env!("CARGO_BIN_EXE_tuner-host"))
             .arg(&plugin)

@@ -116,6 +116,7 @@ type AskV2 =
 type AskV3 = unsafe extern "C" fn(*mut c_void, c_int, usize, c_int, *mut *mut f32, c_int, c_int, *mut c_int) -> c_int;
 type AskV4 =
     unsafe extern "C" fn(*mut c_void, c_int, usize, c_int, *mut *mut f32, c_int, c_int, c_int, *mut c_int) -> c_int;
+type AskChunk = unsafe extern "C" fn(*mut c_void, c_int, usize, c_int, c_int, c_int, *mut usize) -> c_int;
 type End = unsafe extern "C" fn(*mut c_void) -> c_int;
 type Last = unsafe extern "C" fn(*mut u64, *mut u32, *mut c_double, *mut u64) -> c_int;
 
@@ -154,7 +155,7 @@ struct TunerV5 {
 #[repr(C)]
 struct TunerV6 {
     v5: TunerV5,
-    get_chunk_size: *const c_void,
+    ask_chunk: Option<AskChunk>,
 }
 
 const _: () = assert!(size_of::<TunerV2>() == 32 && size_of::<TunerV5>() == 32 && size_of::<TunerV6>() == 40);
@@ -247,11 +248,6 @@ impl Plugin {
         }
     }
 
-    /// Whether the entry for chunk sizes of version 6 is empty.
-    pub fn leaves_chunk_sizes_alone(&self) -> bool {
-        self.symbol::<TunerV6>(Version::V6).get_chunk_size.is_null()
-    }
-
     /// Creates a communicator. With `logs`, the messages are kept for [`messages`].
     ///
     /// # Errors
@@ -281,7 +277,8 @@ impl Plugin {
             }
         };
         assert!(constants == before && info.0 == [1, 8, 8], "the constants are the library's");
-        if result == 0 { Ok(Communicator { tuner, context }) } else { Err(result) }
+        let ask_chunk = (version == Version::V6).then(|| self.symbol::<TunerV6>(version).ask_chunk).flatten();
+        if result == 0 { Ok(Communicator { tuner, context, ask_chunk }) } else { Err(result) }
     }
 
     /// The last decision of the calling thread.
@@ -316,6 +313,7 @@ enum Tuner<'a> {
 pub struct Communicator<'a> {
     tuner: Tuner<'a>,
     context: *mut c_void,
+    ask_chunk: Option<AskChunk>,
 }
 
 // SAFETY: the library creates communicators in one thread and uses them in another, one call at a time.
@@ -345,6 +343,39 @@ impl Communicator<'_> {
             }
         };
         if result == 0 { Ok(channels) } else { Err(result) }
+    }
+
+    /// Asks for the size of a chunk as the library does: with one channel, its bytes, and the library's own size. `None`
+    /// if this version of the interface does not ask.
+    ///
+    /// # Panics
+    /// If the plugin fails, or writes beside the size.
+    pub fn ask_chunk(&mut self, coll: i32, bytes: u64, algorithm: i32, protocol: i32, own: usize) -> Option<usize> {
+        const GUARD: usize = 0x5AA5_5AA5;
+        let mut words = [GUARD, own, GUARD];
+        // SAFETY: as the header says.
+        let result =
+            unsafe { (self.ask_chunk?)(self.context, coll, bytes as usize, algorithm, protocol, 1, &raw mut words[1]) };
+        assert!(result == 0 && words[0] == GUARD && words[2] == GUARD, "answered {result}: {words:?}");
+        Some(words[1])
+    }
+
+    /// Asks for chunk sizes with invalid arguments; returns whether nothing changed.
+    fn survives_invalid_chunks(&self) -> bool {
+        let Some(ask) = self.ask_chunk else { return true };
+        let (context, none) = (self.context, ptr::null_mut());
+        let mut size = 77;
+        // SAFETY: nulls and wrong numbers are to be survived, that is what is tried.
+        let results = unsafe {
+            [
+                ask(none, 4, 1024, 1, 2, 1, &raw mut size),
+                ask(context, 4, 1024, 1, 2, 1, ptr::null_mut()),
+                ask(context, 5, 1024, 1, 2, 1, &raw mut size),
+                ask(context, i32::MIN, 0, i32::MAX, i32::MIN, 0, &raw mut size),
+                ask(context, 4, usize::MAX, 99, 2, -1, &raw mut size),
+            ]
+        };
+        size == 77 && results.iter().all(|result| *result == 0)
     }
 
     /// As the library's own wrapper around version 2: the chosen combination becomes the cheapest unless it can't run.
@@ -425,7 +456,11 @@ impl Communicator<'_> {
             }
         };
         let unchanged = table.entries().iter().zip(&before).all(|(now, before)| now.to_bits() == before.to_bits());
-        unchanged && table.guards_are_intact() && channels == 0 && results.iter().all(|result| *result == 0)
+        unchanged
+            && self.survives_invalid_chunks()
+            && table.guards_are_intact()
+            && channels == 0
+            && results.iter().all(|result| *result == 0)
     }
 
     /// Destroys the communicator; returns the plugin's result.

@@ -16,6 +16,7 @@ use collectune::{
     conf::words::{ALGORITHMS, PROTOCOLS},
     crc32::CRC32,
     math::Stream,
+    policy::chunks::grain_bytes,
 };
 use collectune_plugin_host::{
     Comm, Communicator, Plugin, Table, Version,
@@ -26,12 +27,14 @@ use collectune_plugin_host::{
 const USAGE: &str = "\
 tuner-host PLUGIN VERSION ID RANKS NODES COMMAND
   ask COLL:BYTES[:OPS[:REGISTERED[:ALGORITHM/PROTOCOL]]]…   ask once each, with the named combination ruled out
+  chunk COLL:ALGORITHM/PROTOCOL:BYTES…  ask once each for the size of a chunk; - is the library's
   drive CALLS SEED                  random questions and tables; counts what the plugin allocates
   reload TIMES                      load, use and unload it again
   nonsense                          arguments that no library passes
   threads CALLS                     two communicators in two threads, as if each were alone
   epochs EPOCHS LENGTH AT DELAY_MS  a line for each epoch; a delay before that one
   time CALLS                        how long a call takes
+  chunk-time CALLS                  how long a question for the size of a chunk takes
   learn EPOCHS LENGTH PAUSE_MS LOG  epochs of an application that logs how long its calls took; LOG - logs nothing
   profile INTERFACE RANK STEPS HOW  a job with the profiler's interface of that version beside the tuner; prints what its log
                                     must hold. HOW is single, mixed, or two: two communicators at once, of the second RANK
@@ -62,6 +65,7 @@ fn run(arguments: &[String]) -> Result<(), String> {
     let numbers = |texts: &[String]| texts.iter().map(|text| number(text)).collect::<Result<Vec<u64>, _>>();
     match command.as_str() {
         "ask" => ask(&plugin, version, comm, rest)?,
+        "chunk" => chunk(&plugin, version, comm, rest)?,
         "nonsense" => nonsense(&plugin, version, comm)?,
         "real" => real(path, comm, rest)?,
         "profile" => match rest {
@@ -115,24 +119,27 @@ fn run(arguments: &[String]) -> Result<(), String> {
             }
             _ => return Err(USAGE.to_owned()),
         },
-        "drive" | "threads" | "time" | "epochs" | "reload" => match (command.as_str(), &numbers(rest)?[..]) {
-            ("drive", [calls, seed]) => drive(&plugin, version, comm, *calls, *seed)?,
-            ("reload", [times]) => {
-                drop(plugin);
-                reload(path, version, comm, *times)?;
+        "drive" | "threads" | "time" | "chunk-time" | "epochs" | "reload" => {
+            match (command.as_str(), &numbers(rest)?[..]) {
+                ("drive", [calls, seed]) => drive(&plugin, version, comm, *calls, *seed)?,
+                ("reload", [times]) => {
+                    drop(plugin);
+                    reload(path, version, comm, *times)?;
+                }
+                ("threads", [calls]) => threads(&plugin, version, comm, *calls)?,
+                ("time", [calls]) => time(&plugin, version, comm, *calls)?,
+                ("chunk-time", [calls]) => chunk_time(&plugin, version, comm, *calls)?,
+                ("epochs", [epochs, length, at, delay_ms]) => {
+                    epochs_of(
+                        &plugin,
+                        version,
+                        comm,
+                        &Epochs { epochs: *epochs, length: *length, at: *at, delay_ms: *delay_ms },
+                    )?;
+                }
+                _ => return Err(USAGE.to_owned()),
             }
-            ("threads", [calls]) => threads(&plugin, version, comm, *calls)?,
-            ("time", [calls]) => time(&plugin, version, comm, *calls)?,
-            ("epochs", [epochs, length, at, delay_ms]) => {
-                epochs_of(
-                    &plugin,
-                    version,
-                    comm,
-                    &Epochs { epochs: *epochs, length: *length, at: *at, delay_ms: *delay_ms },
-                )?;
-            }
-            _ => return Err(USAGE.to_owned()),
-        },
+        }
         _ => return Err(USAGE.to_owned()),
     }
     Ok(())
@@ -159,6 +166,31 @@ fn name(pair: Option<(usize, usize)>) -> String {
     pair.and_then(word).unwrap_or_else(|| "-".to_owned())
 }
 
+/// The numbers of `tree/ll`.
+fn pair_of(text: &str) -> Option<(usize, usize)> {
+    let (algorithm, protocol) = text.split_once('/')?;
+    let algorithm = ALGORITHMS.iter().position(|(word, _)| *word == algorithm)?;
+    Some((algorithm, PROTOCOLS.iter().position(|(word, _)| *word == protocol)?))
+}
+
+fn chunk(plugin: &Plugin, version: Version, comm: Comm, questions: &[String]) -> Result<(), String> {
+    const OWN: usize = 12_345;
+    let mut communicator = init(plugin, version, comm, true)?;
+    for question in questions {
+        let [coll, pair, bytes] = question.split(':').collect::<Vec<_>>()[..] else { return Err(USAGE.to_owned()) };
+        let (algorithm, protocol) = pair_of(pair).ok_or(USAGE)?;
+        let (Ok(coll), Ok(bytes)) = (coll.parse(), bytes.parse()) else { return Err(USAGE.to_owned()) };
+        match communicator.ask_chunk(coll, bytes, algorithm as i32, protocol as i32, OWN) {
+            None => println!("{question} = not asked"),
+            Some(OWN) => println!("{question} = -"),
+            Some(size) => println!("{question} = {size}"),
+        }
+    }
+    println!("end {}", communicator.end());
+    print_messages();
+    Ok(())
+}
+
 fn ask(plugin: &Plugin, version: Version, comm: Comm, questions: &[String]) -> Result<(), String> {
     let mut communicator = init(plugin, version, comm, true)?;
     for question in questions {
@@ -167,10 +199,8 @@ fn ask(plugin: &Plugin, version: Version, comm: Comm, questions: &[String]) -> R
             parts.get(place).map_or(Ok(otherwise), |text| text.parse().map_err(|_ignored| USAGE.to_owned()))
         };
         let mut table = Table::new(7, 3);
-        if let Some((algorithm, protocol)) = parts.get(4).and_then(|pair| pair.split_once('/')) {
-            let algorithm = ALGORITHMS.iter().position(|(word, _)| *word == algorithm);
-            let protocol = PROTOCOLS.iter().position(|(word, _)| *word == protocol);
-            let (Some(algorithm), Some(protocol)) = (algorithm, protocol) else { return Err(USAGE.to_owned()) };
+        if let Some(pair) = parts.get(4) {
+            let (algorithm, protocol) = pair_of(pair).ok_or(USAGE)?;
             table.rule_out(algorithm, protocol);
         }
         let (coll, bytes) = (number(0, 0)? as i32, number(1, 0)?);
@@ -196,13 +226,16 @@ fn ask(plugin: &Plugin, version: Version, comm: Comm, questions: &[String]) -> R
 /// Random queries, mostly such as a library makes; equal for equal seeds.
 struct Questions {
     stream: Stream,
+    /// A stream of their own for questions that only version 6 asks.
+    chunk_stream: Stream,
     tables: [Table; 2],
     before: Vec<f32>,
 }
 
 impl Questions {
     fn new(seed: u64) -> Self {
-        Self { stream: Stream::new(seed), tables: [Table::new(6, 3), Table::new(7, 3)], before: vec![0.0; 21] }
+        let (stream, chunk_stream) = (Stream::new(seed), Stream::new(seed));
+        Self { stream, chunk_stream, tables: [Table::new(6, 3), Table::new(7, 3)], before: vec![0.0; 21] }
     }
 
     /// Makes a query; returns what the library would run, as a number.
@@ -224,6 +257,23 @@ impl Questions {
         let forced = table.forced().map_or(0, |(algorithm, protocol)| 1 + algorithm as u32 * 3 + protocol as u32);
         Ok(forced << 8 | channels as u32)
     }
+
+    /// Asks for the chunk sizes of a collective's three parts; returns how many of them the plugin gives.
+    fn ask_chunks(&mut self, communicator: &mut Communicator<'_>) -> Result<u64, String> {
+        const OWN: usize = 12_345;
+        let stream = &mut self.chunk_stream;
+        let (coll, algorithm, protocol) = (stream.below(5), stream.below(7), stream.below(3));
+        let bytes = (1_u64 << stream.below(30)) + stream.below(4096) as u64;
+        let mut given = 0;
+        for part in [bytes / 2, bytes, bytes / 3] {
+            match communicator.ask_chunk(coll as i32, part, algorithm as i32, protocol as i32, OWN) {
+                None | Some(OWN) => {}
+                Some(size) if size as u64 >= grain_bytes(PROTOCOLS[protocol].1) => given += 1,
+                Some(size) => return Err(format!("{} gets chunks of {size} bytes", PROTOCOLS[protocol].0)),
+            }
+        }
+        Ok(given)
+    }
 }
 
 fn drive(plugin: &Plugin, version: Version, comm: Comm, calls: u64, seed: u64) -> Result<(), String> {
@@ -234,14 +284,16 @@ fn drive(plugin: &Plugin, version: Version, comm: Comm, calls: u64, seed: u64) -
     // The first access of a thread makes the loader allocate its thread-local variables.
     questions.ask(&mut communicator)?;
     let before = allocations::count();
-    let mut forced = 0_u64;
+    let (mut forced, mut chunks) = (0_u64, 0);
     let mut checksum = CRC32.digest();
     for _ in 0..calls {
         let answer = questions.ask(&mut communicator)?;
+        chunks += questions.ask_chunks(&mut communicator)?;
         forced += u64::from(answer >> 8 != 0);
         checksum.update(&answer.to_le_bytes());
     }
     println!("allocations of {calls} calls {}", allocations::count() - before);
+    println!("chunk sizes {chunks}");
     println!("forced {forced} digest {:08X} end {}", checksum.finalize(), communicator.end());
     print_messages();
     Ok(())
@@ -251,7 +303,6 @@ fn nonsense(plugin: &Plugin, version: Version, comm: Comm) -> Result<(), String>
     let mut communicator = init(plugin, version, comm, true)?;
     println!("survived {}", communicator.survives_invalid_arguments() && survives_null_contexts(plugin));
     println!("name {} end {}", plugin.name(version), communicator.end());
-    println!("chunk sizes left alone {}", plugin.leaves_chunk_sizes_alone());
     Ok(())
 }
 
@@ -412,8 +463,10 @@ fn epochs_of(plugin: &Plugin, version: Version, comm: Comm, how: &Epochs) -> Res
     Ok(())
 }
 
+/// The number of different questions that are timed.
+const ROUND: usize = 4096;
+
 fn time(plugin: &Plugin, version: Version, comm: Comm, calls: u64) -> Result<(), String> {
-    const ROUND: usize = 4096;
     let mut communicator = init(plugin, version, comm, true)?;
     let mut stream = Stream::new(3);
     let questions: Vec<(i32, u64)> =
@@ -423,16 +476,38 @@ fn time(plugin: &Plugin, version: Version, comm: Comm, calls: u64) -> Result<(),
         let (coll, bytes) = questions[place % ROUND];
         communicator.ask(coll, bytes, 1, 0, &mut table).map_err(|result| format!("getCollInfo answered {result}"))
     };
+    print_times(calls as usize, |place| ask(place).map(|_channels| ()))?;
+    println!("end {}", communicator.end());
+    Ok(())
+}
+
+fn chunk_time(plugin: &Plugin, version: Version, comm: Comm, calls: u64) -> Result<(), String> {
+    let mut communicator = init(plugin, version, comm, true)?;
+    let mut stream = Stream::new(3);
+    let mut below = |count: usize| stream.below(count) as i32;
+    let questions: Vec<([i32; 3], u64)> =
+        (0..ROUND).map(|_| ([below(5), below(2), below(3)], (1_u64 << below(30)) + below(4096) as u64)).collect();
+    print_times(calls as usize, |place| {
+        let ([coll, algorithm, protocol], bytes) = questions[place % ROUND];
+        let size = communicator.ask_chunk(coll, bytes, algorithm, protocol, 12_345);
+        size.map(|_size| ()).ok_or_else(|| "this version does not ask".to_owned())
+    })?;
+    println!("end {}", communicator.end());
+    Ok(())
+}
+
+/// Calls once for each question, then so often in a row, then as often with the clock.
+fn print_times(calls: usize, mut ask: impl FnMut(usize) -> Result<(), String>) -> Result<(), String> {
     for place in 0..ROUND {
         ask(place)?;
     }
     let start = Instant::now();
-    for place in 0..calls as usize {
+    for place in 0..calls {
         ask(place)?;
     }
     let mean_ns = start.elapsed().as_nanos() as f64 / calls as f64;
-    let mut each: Vec<u32> = Vec::with_capacity(calls as usize);
-    for place in 0..calls as usize {
+    let mut each: Vec<u32> = Vec::with_capacity(calls);
+    for place in 0..calls {
         let start = Instant::now();
         ask(place)?;
         each.push(u32::try_from(start.elapsed().as_nanos()).unwrap_or(u32::MAX));
@@ -445,6 +520,5 @@ fn time(plugin: &Plugin, version: Version, comm: Comm, calls: u64) -> Result<(),
         quantile(0.999),
         quantile(1.0)
     );
-    println!("end {}", communicator.end());
     Ok(())
 }

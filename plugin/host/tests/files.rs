@@ -7,10 +7,11 @@ mod support;
 use std::{fs, path::Path, time::Instant};
 
 use collectune::{
-    collective::{Collective, Scale},
+    collective::{Algorithm, Collective, Protocol, Scale},
     policy::{
         arm::Arm,
         bands::Bands,
+        chunks::ChunkSize,
         file::{Choice, Entry, Policy, with_checksum},
     },
 };
@@ -242,7 +243,7 @@ fn a_policy_that_can_not_be_followed_leaves_a_passive_plugin() {
         ("no checksum", json.clone().into_bytes()),
         ("wrong checksum", whole.replacen("ring", "tree", 1).into_bytes()),
         ("no JSON", with_checksum("{\n".to_owned()).into_bytes()),
-        ("version 2", changed("\"version\":1", "\"version\":2")),
+        ("version 3", changed("\"version\":1", "\"version\":3")),
         ("a member twice", changed("\"version\":1", "\"version\":1,\"version\":1")),
         ("a key twice", changed("\"keys\":[", &format!("\"keys\":[{key}"))),
         ("a million keys", changed("\"keys\":[", &format!("\"keys\":[{}", key.repeat(200_000)))),
@@ -320,7 +321,7 @@ fn a_policy_cut_anywhere_is_not_followed() {
 }
 
 #[test]
-fn only_a_newer_policy_of_the_same_arms_and_bands_is_followed() {
+fn only_a_newer_policy_of_the_same_arms_bands_and_chunk_sizes_is_followed() {
     let online = Online::new();
     let mut other = policy();
     other.arms.swap(1, 2);
@@ -331,9 +332,40 @@ fn only_a_newer_policy_of_the_same_arms_and_bands_is_followed() {
         (Policy { generation: 3, ..policy() }, "4"),
         (Policy { generation: 6, ..other }, "4"),
         (Policy { generation: 6, bands, ..policy() }, "4"),
+        (Policy { generation: 6, chunk_sizes: vec![chunk_size(512)], ..policy() }, "4"),
     ] {
         assert_eq!(online.generations(next.text().as_bytes()), ["4", "4", expected], "{next:?}");
     }
+}
+
+fn chunk_size(chunk_bytes: u64) -> ChunkSize {
+    ChunkSize {
+        collective: Collective::AllReduce,
+        scale: Scale { nodes: 1, ranks: 1 },
+        algorithm: Algorithm::Ring,
+        protocol: Protocol::Simple,
+        channel_bytes: 0..=u64::MAX,
+        chunk_bytes,
+    }
+}
+
+#[test]
+fn ranks_agree_on_chunk_sizes_whatever_their_own_files_give() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("policy");
+    let given = |chunk_sizes: Vec<ChunkSize>| {
+        fs::write(&path, Policy { chunk_sizes, ..policy() }.text()).unwrap();
+        let printed = Rank::of(6, 3, 1, 1)
+            .with("COLLECTUNE_TUNER_DIR", folder.path())
+            .with("COLLECTUNE_TUNER_POLICY", &path)
+            .run(&["chunk", "4:ring/simple:4096"]);
+        assert!(printed.is_success && printed.err.is_empty(), "{printed:?}");
+        printed.out.lines().next().unwrap().to_owned()
+    };
+    // The first one's is the record; the others come to it later.
+    assert_eq!(given(vec![chunk_size(1024)]), "4:ring/simple:4096 = 1024");
+    assert_eq!(given(vec![chunk_size(2048)]), "4:ring/simple:4096 = 1024");
+    assert_eq!(given(Vec::new()), "4:ring/simple:4096 = 1024");
 }
 
 /// Clusters run systems that are years old: what the plugin takes of the C library must be there.

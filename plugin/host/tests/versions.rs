@@ -5,9 +5,10 @@
 mod support;
 
 use collectune::{
-    collective::Scale,
+    collective::{Algorithm, Collective, Protocol, Scale},
     policy::{
         arm::Arm,
+        chunks::{ChunkSize, grain_bytes},
         file::{Choice, Entry, Policy},
     },
 };
@@ -34,7 +35,25 @@ fn exploring() -> String {
             keys.push(Entry { collective, band, scale: Scale { nodes: 2, ranks: 16 }, overlap: None, choice });
         }
     }
-    Policy { seed: 42, arms, keys, generation: 17, ..Policy::default() }.text()
+    Policy { seed: 42, arms, keys, generation: 17, chunk_sizes: chunk_sizes(), ..Policy::default() }.text()
+}
+
+fn chunk_sizes() -> Vec<ChunkSize> {
+    let size = |scale, protocol, channel_bytes, chunk_bytes| ChunkSize {
+        collective: Collective::AllReduce,
+        scale,
+        algorithm: Algorithm::Ring,
+        protocol,
+        channel_bytes,
+        chunk_bytes,
+    };
+    let (two, one) = (Scale { nodes: 2, ranks: 16 }, Scale { nodes: 1, ranks: 8 });
+    vec![
+        size(two, Protocol::Simple, 1 << 20..=(4 << 20) - 1, 262_144),
+        size(two, Protocol::Simple, 2 << 20..=8 << 20, 524_288),
+        size(two, Protocol::Ll128, 0..=u64::MAX, grain_bytes(Protocol::Ll128)),
+        size(one, Protocol::Ll, 0..=u64::MAX, grain_bytes(Protocol::Ll)),
+    ]
 }
 
 fn number(printed: &Printed, after: &str) -> u64 {
@@ -53,8 +72,53 @@ fn driven(version: u32, variable: &str, path: &std::path::Path) -> u64 {
         assert_eq!(number(&printed, "allocations of 500000 calls "), 0, "version {version}");
         assert_eq!(number(&printed, " end "), 0, "version {version}");
         forced += number(&printed, "forced ");
+        let gives = version == 6 && variable == "COLLECTUNE_TUNER_POLICY";
+        let chunks = number(&printed, "chunk sizes ");
+        assert_eq!(chunks > 10_000, gives, "version {version}, {variable}: {chunks}");
+        assert!(gives || chunks == 0, "version {version}, {variable}: {chunks}");
     }
     forced
+}
+
+#[test]
+fn a_policy_gives_chunk_sizes_by_the_bytes_of_one_channel() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("policy");
+    std::fs::write(&policy, exploring()).unwrap();
+    let questions = [
+        ("4:ring/simple:1048575", "-"),
+        ("4:ring/simple:1048576", "262144"),
+        ("4:ring/simple:4194303", "262144"),
+        ("4:ring/simple:4194304", "524288"),
+        ("4:ring/simple:8388609", "-"),
+        ("4:ring/ll128:1", "1920"),
+        ("4:ring/ll:1048576", "-"),
+        ("4:tree/simple:1048576", "-"),
+        ("2:ring/simple:1048576", "-"),
+    ];
+    let answers = |rank: Rank| {
+        let printed = rank.run(&[&["chunk"], &questions.map(|(question, _)| question)[..]].concat());
+        assert!(printed.is_success && printed.err.is_empty(), "{printed:?}");
+        let answers = printed.out.lines().filter_map(|line| Some(line.split_once(" = ")?.1.to_owned()));
+        (answers.collect::<Vec<String>>(), printed.out)
+    };
+    let (given, said) = answers(Rank::new(6).with("COLLECTUNE_TUNER_POLICY", &policy));
+    assert_eq!(given, questions.map(|(_, expected)| expected));
+    assert!(said.contains("4 chunk sizes, 3 of them about 2 nodes, 16 ranks, by the bytes of one channel"), "{said}");
+    // Another communicator has its own.
+    let (given, _) = answers(Rank::of(6, 1, 8, 1).with("COLLECTUNE_TUNER_POLICY", &policy));
+    assert_eq!(given.iter().filter(|answer| *answer != "-").collect::<Vec<_>>(), ["16"]);
+    // The library's stay without a policy, and earlier versions do not ask.
+    assert_eq!(answers(Rank::new(6)).0, ["-"; 9]);
+    assert_eq!(answers(Rank::new(5).with("COLLECTUNE_TUNER_POLICY", &policy)).0, ["not asked"; 9]);
+    // A size that the library would divide by is refused, whole.
+    let mut wrong = chunk_sizes();
+    wrong[0].chunk_bytes = 511;
+    let arms = vec![Arm::Auto];
+    std::fs::write(&policy, Policy { arms, chunk_sizes: wrong, ..Policy::default() }.text()).unwrap();
+    let (given, said) = answers(Rank::new(6).with("COLLECTUNE_TUNER_POLICY", &policy));
+    assert_eq!(given, ["-"; 9]);
+    assert!(said.contains("chunk size 0: chunk_bytes 511 is below one grain of SIMPLE"), "{said}");
 }
 
 #[test]
@@ -76,11 +140,14 @@ fn invalid_arguments_do_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let conf = folder.path().join("conf");
     std::fs::write(&conf, CONF).unwrap();
+    let policy = folder.path().join("policy");
+    std::fs::write(&policy, exploring()).unwrap();
     for version in 2..=6 {
-        let printed = Rank::new(version).with("NCCL_TUNER_CONFIG_FILE", &conf).run(&["nonsense"]);
-        assert!(printed.is_success, "version {version}: {printed:?}");
-        let said = "survived true\nname collectune end 0\nchunk sizes left alone true\n";
-        assert_eq!(printed.out, said, "version {version}");
+        for (variable, path) in [("NCCL_TUNER_CONFIG_FILE", &conf), ("COLLECTUNE_TUNER_POLICY", &policy)] {
+            let printed = Rank::new(version).with(variable, path).run(&["nonsense"]);
+            assert!(printed.is_success, "version {version}: {printed:?}");
+            assert_eq!(printed.out, "survived true\nname collectune end 0\n", "version {version}, {variable}");
+        }
     }
 }
 

@@ -2,8 +2,10 @@
 
 mod doctor;
 mod export;
+mod library_file;
 mod logs;
 mod replay;
+mod tuner_search;
 mod watch;
 
 use super::commands;

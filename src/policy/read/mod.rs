@@ -19,6 +19,7 @@ use super::{
 use crate::{
     collective::{Collective, Scale},
     text::{Listing, Problems},
+    units::count,
 };
 
 pub use self::{
@@ -180,11 +181,14 @@ impl Log {
 /// # Errors
 /// Returns an error if the file is incomplete or not valid, or if a record holds no policy.
 pub fn policy(text: &str) -> Result<Log, PolicyError> {
-    let ParsedPolicy { policy, notes } = if is_record(text.as_bytes()) {
+    let ParsedPolicy { policy, mut notes } = if is_record(text.as_bytes()) {
         record::policy(text.as_bytes())?.ok_or(PolicyError::NoPolicy)?
     } else {
         Policy::read(text.as_bytes())?
     };
+    if let Some(first) = policy.chunk_sizes.first() {
+        notes.push(format!("it gives {}; the first is {first}", count(policy.chunk_sizes.len() as u64, "chunk size")));
+    }
     let table = listing::policy(&policy);
     Ok(Log { form: LogForm::Policy, table: Some(table), policy: Some(policy), notes, ..Log::default() })
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     collective::Scale,
     tuning::{
-        conf::{Reader, read},
+        conf::{Reader, read, readers_of},
         platform::Library,
         reach::{self, ReachQuestion, ReachReader},
     },
@@ -36,7 +36,7 @@ pub(super) struct Reach {
     #[arg(long, value_name = "CONF")]
     conf: Option<PathBuf>,
 
-    /// The reader of the tuner file, which decides what its rules mean [default: rccl for RCCL, else example]
+    /// The reader of the tuner file, which decides what its rules mean [default: that of its grammar, rccl for RCCL, else example]
     #[arg(long, value_enum, requires = "conf")]
     reader: Option<Reader>,
 
@@ -76,10 +76,9 @@ impl Reach {
         }
         let on = self.on.place();
         let library = reader.library(self.library, on.gpu);
-        let reads = self.reader.unwrap_or(match library {
-            Some(Library::Rccl) => Reader::Rccl,
-            _ => Reader::Example,
-        });
+        let known = conf.as_deref().map_or(Reader::OF_CONF, readers_of);
+        let usual = if library == Some(Library::Rccl) { Reader::Rccl } else { Reader::Example };
+        let reads = self.reader.unwrap_or(if known.contains(&usual) { usual } else { known[0] });
         let reach =
             reader.reach(&ReachQuestion { rules: conf.map(|bytes| (read(&bytes, reads), reads)), library, scale, on });
         for (file, problems) in &reach.problems {

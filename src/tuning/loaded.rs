@@ -375,7 +375,7 @@ impl LoadedTuning {
             Some(typed) => reader.list(typed.listed(question.scale.or(only).unwrap_or(Scale { nodes: 1, ranks: 1 }))),
             None => self.files.jobs.iter().for_each(|(file, log)| reader.log(self.name(*file), &log.lines)),
         }
-        let library = reader.library(None, question.on.gpu).unwrap_or(question.library);
+        let library = reader.library(None, question.on.gpu).unwrap_or(question.library.of_reader(question.reader));
         reader.reach(&ReachQuestion {
             rules: rules.map(|rules| (rules, question.reader)),
             library: Some(library),

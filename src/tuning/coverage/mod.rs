@@ -249,7 +249,7 @@ pub fn coverage(
     let CoverageInput { sweep, rules, predict, reach } = *basis;
     let typed = question.typed.as_ref().map(calls::TypedCalls::job);
     let job = typed.as_ref().unwrap_or(job);
-    let support = SupportMatrix::new(question.library.matrix(), sweep);
+    let support = SupportMatrix::new(question.library.of_reader(question.reader).matrix(), sweep);
     let expectations = Expectations::new(sweep, &support, predict);
     let scales = Scales::new(sweep, job, question.scale);
     let mut notes = Vec::new();

@@ -138,7 +138,9 @@ fn direct(rule: &Rule, platform: Platform, findings: &mut LintFindings) -> bool 
 /// A rule for sizes at which RCCL's DDA takes the calls that models make most, without asking a tuner.
 fn dda(rule: &Rule, platform: Platform, findings: &mut LintFindings) {
     use Collective::{AllGather, AllReduce, ReduceScatter};
-    if !matches!(rule.collective, AllReduce | AllGather | ReduceScatter) || (rule.nodes, rule.ranks) != (1, 8) {
+    if !matches!(rule.collective, AllReduce | AllGather | ReduceScatter)
+        || rule.scale() != Some(Scale { nodes: 1, ranks: 8 })
+    {
         return;
     }
     let Some((gpu, version)) = platform.gpu.zip(platform.version) else { return };

@@ -345,8 +345,8 @@ impl Communicator<'_> {
         if result == 0 { Ok(channels) } else { Err(result) }
     }
 
-    /// Asks for the size of a chunk as the library does: with one channel, its bytes, and the library's own size. `None`
-    /// if this version of the interface does not ask.
+    /// Asks for the size of a chunk as the library does: with one channel, its bytes, and the library's own size.
+    /// `None` if this version of the interface does not ask.
     ///
     /// # Panics
     /// If the plugin fails, or writes beside the size.

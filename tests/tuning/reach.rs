@@ -91,7 +91,8 @@ const FOUR_ROWS: &str = "allreduce,0,16383,tree,ll,1,1,8,-1,-1\nallreduce,16384,
                          allreduce,524288,1048575,ring,ll,32,1,8,-1,-1\nallreduce,1048576,2097000,ring,ll,56,1,8,-1,-1";
 
 fn mi355x(environment: &[(&str, &str)]) -> ReachQuestion {
-    let environment = environment.iter().map(|(name, value)| format!("{name}={value}").parse().unwrap()).collect();
+    let environment = environment.iter();
+    let environment = environment.map(|(name, value)| format!("{name}={value}").parse().expect("a variable")).collect();
     let on = JobPlace { version: Some(Version::release(2, 30, 4)), gpu: Some(Gpu::Gfx(0x950)), environment };
     ReachQuestion { library: Some(Library::Rccl), on, ..ReachQuestion::default() }
 }
@@ -308,7 +309,7 @@ fn the_tuner_and_its_conf_decide_the_path() {
     assert_eq!(with("", &question), [(Path::TunerOrLibrary, 3)]);
     // The environment leaves nothing to choose.
     let forced = |value: &str| {
-        let environment = vec![format!("NCCL_ALGO={value}").parse().unwrap()];
+        let environment = vec![format!("NCCL_ALGO={value}").parse().expect("a variable")];
         ReachQuestion { on: JobPlace { environment, ..JobPlace::default() }, ..question.clone() }
     };
     assert_eq!(with(plugin, &forced("Ring")), [(Path::Env, 3)]);

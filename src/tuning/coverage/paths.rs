@@ -11,8 +11,11 @@ use crate::{
     },
 };
 
-/// The paths by collective and bytes, each with the ranks of its communicator and its number of calls.
-pub(super) struct CallPaths(BTreeMap<(Collective, u64), Vec<(Option<u32>, Path, u64)>>);
+/// A path with the ranks of the communicator and the number of calls.
+type CountedPath = (Option<u32>, Path, u64);
+
+/// The paths by collective and bytes.
+pub(super) struct CallPaths(BTreeMap<(Collective, u64), Vec<CountedPath>>);
 
 /// The paths of a report's calls whose bytes are known.
 pub(super) fn of(reach: &Reach) -> CallPaths {

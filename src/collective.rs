@@ -96,6 +96,12 @@ vocabulary! {
 }
 
 impl Collective {
+    /// Whether it is made of point-to-point transfers: it takes no algorithm and no protocol, and no tuner is asked about
+    /// it.
+    pub const fn is_point_to_point(self) -> bool {
+        matches!(self, Self::AllToAll | Self::SendRecv | Self::Gather | Self::Scatter | Self::Hypercube)
+    }
+
     /// The factor from algorithm bandwidth (size / time) to bus bandwidth: nccl-tests, doc/PERFORMANCE.md.
     pub fn busbw_factor(self, ranks: u32) -> f64 {
         let n = f64::from(ranks.max(1));

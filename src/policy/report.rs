@@ -191,7 +191,7 @@ fn of_key(study: &PolicyStudy, place: u32, highlight: &Highlight, contents: &Con
 
 fn deployables(study: &PolicyStudy, generation: u64) -> Vec<TextFile> {
     let policy = study.export(&Export::Policy(generation));
-    let confs = Reader::ALL.iter().filter_map(|reader| Some((*reader, study.export(&Export::Conf(*reader)).ok()?)));
+    let confs = Reader::OF_CONF.iter().filter_map(|reader| Some((*reader, study.export(&Export::Conf(*reader)).ok()?)));
     let named = |(reader, files): (Reader, Vec<TextFile>)| {
         files.into_iter().map(move |file| TextFile { name: format!("{}_{}", reader.key(), file.name), ..file })
     };

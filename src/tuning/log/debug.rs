@@ -2,16 +2,11 @@
 //!
 //! Ranks that write to one file tear each other's lines at any byte. What is whole counts, what is torn is counted.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    hash::{Hash, Hasher},
-};
-
-use fnv::FnvHasher;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     costs::CostReader,
-    lines::{self, Call, CallKind, Communicator, Decision, Line},
+    lines::{self, Call, CallKind, Communicator, Decision, Line, larger_buffer, process},
 };
 use crate::{
     collective::{Collective, Configuration, Scale},
@@ -142,31 +137,11 @@ impl PrintedRanks {
     }
 }
 
-/// A number that stands for a process on a host; the host's name is forgotten.
-pub(in crate::tuning) fn process(host: &str, pid: &str) -> u64 {
-    let mut hasher = FnvHasher::default();
-    (host, pid).hash(&mut hasher);
-    hasher.finish()
-}
-
 /// The number in the word after `key`.
 pub(super) fn number_after(text: &str, key: &str) -> Option<u64> {
     let mut words = text.split_ascii_whitespace();
     words.find(|word| *word == key)?;
     words.next()?.parse().ok()
-}
-
-/// How many times the counted elements the larger buffer holds: where each rank gives or gets a part, the count is of
-/// one part.
-pub(in crate::tuning) fn larger_buffer(collective: Collective, ranks: u32) -> u64 {
-    match collective {
-        Collective::AllGather
-        | Collective::ReduceScatter
-        | Collective::AllToAll
-        | Collective::Gather
-        | Collective::Scatter => u64::from(ranks),
-        _ => 1,
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,10 @@
 //! ROCm/rocm-systems (projects/rccl), aws/aws-ofi-nccl and meta-pytorch/torchcomms. A line that looks like a call or a
 //! decision and can't be understood is [`Line::NotUnderstood`], so that readers count it.
 
+use std::hash::{Hash, Hasher};
+
+use fnv::FnvHasher;
+
 use crate::{
     collective::{Algorithm, Collective, Protocol},
     tuning::platform::{Library, Version},
@@ -596,6 +600,26 @@ pub(in crate::tuning) fn datatype_bytes(code: u32) -> Option<u64> {
         4 | 5 | 8 => 8,
         _ => return None,
     })
+}
+
+/// A number that stands for a process on a host; the host's name is forgotten.
+pub(in crate::tuning) fn process(host: &str, pid: &str) -> u64 {
+    let mut hasher = FnvHasher::default();
+    (host, pid).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// How many times the counted elements the larger buffer holds: where each rank gives or gets a part, the count is of
+/// one part.
+pub(in crate::tuning) fn larger_buffer(collective: Collective, ranks: u32) -> u64 {
+    match collective {
+        Collective::AllGather
+        | Collective::ReduceScatter
+        | Collective::AllToAll
+        | Collective::Gather
+        | Collective::Scatter => u64::from(ranks),
+        _ => 1,
+    }
 }
 
 #[cfg(test)]

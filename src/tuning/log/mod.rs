@@ -8,7 +8,7 @@
 
 mod answers;
 mod costs;
-pub(in crate::tuning) mod debug;
+mod debug;
 mod file_name;
 mod json;
 pub(in crate::tuning) mod lines;
@@ -20,7 +20,7 @@ mod table;
 
 use std::collections::BTreeSet;
 
-pub(super) use self::settings::{assignments, is_point_to_point};
+pub(super) use self::settings::assignments;
 pub use self::{
     answers::{LogAnswers, MissingAnswers},
     json::read_json,

@@ -7,9 +7,9 @@ use std::{
 
 use super::{
     answers::{LogAnswers, MissingAnswers},
-    debug::{larger_buffer, process},
     file_name::FileName,
-    settings::{Settings, is_point_to_point},
+    lines::{larger_buffer, process},
+    settings::Settings,
     table::{Printed, TableRow},
 };
 use crate::{
@@ -352,7 +352,7 @@ fn configuration(
     if known.kind == RunKind::Default {
         return Ok((nothing, known.evidence.max(Evidence::Asked)));
     }
-    if is_point_to_point(collective) {
+    if collective.is_point_to_point() {
         let lacks = MissingAnswers { algorithm: true, protocol: true, channels: true, ..MissingAnswers::default() };
         let ran = Configuration { channels: asked_channels, ..nothing };
         return if asked_channels > 0 { Ok((ran, known.evidence)) } else { Err(lacks) };

@@ -85,7 +85,7 @@ impl Settings {
 
     /// Something is set that bears on this collective.
     pub(super) fn any(&self, collective: Collective) -> bool {
-        if is_point_to_point(collective) {
+        if collective.is_point_to_point() {
             return self.p2p_channels.iter().any(Option::is_some);
         }
         self.algorithm.is_some() || self.protocol.is_some() || self.channels.iter().any(Option::is_some) || self.tuner
@@ -93,7 +93,7 @@ impl Settings {
 
     /// The algorithm, protocol and channels that the settings ask for with this collective.
     pub(super) fn asked(&self, collective: Collective) -> Asked {
-        if is_point_to_point(collective) {
+        if collective.is_point_to_point() {
             return Asked { channels: pinned(self.p2p_channels), ..Asked::default() };
         }
         Asked {
@@ -108,13 +108,6 @@ impl Settings {
 fn pinned([least, most]: [Option<u32>; 2]) -> Option<NonZero<u16>> {
     let channels = least.filter(|least| Some(*least) == most)?;
     u16::try_from(channels).ok().filter(|n| *n <= 1024).and_then(NonZero::new)
-}
-
-/// Whether a collective is made of point-to-point transfers: it takes no algorithm and no protocol, and no tuner is
-/// asked about it.
-pub(in crate::tuning) const fn is_point_to_point(collective: Collective) -> bool {
-    use Collective::{AllToAll, Gather, Hypercube, Scatter, SendRecv};
-    matches!(collective, AllToAll | SendRecv | Gather | Scatter | Hypercube)
 }
 
 /// The variables of the library that a text sets, with their values: `NCCL_ALGO=Ring`, `-x NCCL_PROTO=LL128`,

@@ -7,10 +7,7 @@
 use super::{call_list::ListedCall, result::Path};
 use crate::{
     collective::{Collective, Scale},
-    tuning::{
-        log::is_point_to_point,
-        platform::{Gpu, Library, Platform, Version},
-    },
+    tuning::platform::{Gpu, Library, Platform, Version},
 };
 
 /// What is known of where calls run.
@@ -52,7 +49,7 @@ pub(super) fn path(call: &ListedCall, at: &Surroundings) -> Option<(Path, String
     if call.size_bytes == 0 {
         return Some((Path::Empty, "no element".to_owned()));
     }
-    if is_point_to_point(call.collective) {
+    if call.collective.is_point_to_point() {
         return Some((Path::P2p, format!("{} is made of point-to-point transfers", call.collective)));
     }
     match at.library {

@@ -9,10 +9,8 @@ use super::result::{Path, Place, ReachCounts};
 use crate::{
     collective::{Collective, Configuration},
     tuning::{
-        log::{
-            debug::{larger_buffer, process},
-            is_point_to_point,
-            lines::{self, Answer, Call, CallKind, Communicator, Decision, Line, Printed, Source, Tuner},
+        log::lines::{
+            self, Answer, Call, CallKind, Communicator, Decision, Line, Printed, Source, Tuner, larger_buffer, process,
         },
         platform::{Library, Version},
     },
@@ -667,7 +665,7 @@ fn selected(implementation: &str) -> Option<Path> {
 
 /// The path of a call about which no other line speaks.
 const fn untold(collective: Collective) -> Path {
-    if is_point_to_point(collective) { Path::P2p } else { Path::Unknown }
+    if collective.is_point_to_point() { Path::P2p } else { Path::Unknown }
 }
 
 /// Bytes as a tuner sees them, of all ranks.

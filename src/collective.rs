@@ -96,8 +96,8 @@ vocabulary! {
 }
 
 impl Collective {
-    /// Whether it is made of point-to-point transfers: it takes no algorithm and no protocol, and no tuner is asked about
-    /// it.
+    /// Whether it is made of point-to-point transfers: it takes no algorithm and no protocol, and no tuner is asked
+    /// about it.
     pub const fn is_point_to_point(self) -> bool {
         matches!(self, Self::AllToAll | Self::SendRecv | Self::Gather | Self::Scatter | Self::Hypercube)
     }

@@ -93,8 +93,8 @@ pub struct CoverageAnswer {
     pub measure_next: Vec<(Workload, u64)>,
     /// Sentences on calls that are not judged or not comparable, for the user.
     pub notes: Vec<String>,
-    /// Which of the calls a tuner is asked about; `None` until it is put there. Not sent to the page, which shows its own
-    /// sections of it.
+    /// Which of the calls a tuner is asked about; `None` until it is put there. Not sent to the page, which shows its
+    /// own sections of it.
     #[serde(skip)]
     pub reach: Option<Reach>,
 }

@@ -36,8 +36,8 @@ pub(super) struct Reach {
     #[arg(long, value_name = "CONF")]
     conf: Option<PathBuf>,
 
-    /// The reader of the tuner file, which decides what its rules mean [default: that of its grammar; else rccl for RCCL,
-    /// or example]
+    /// The reader of the tuner file, which decides what its rules mean [default: that of its grammar; else rccl for
+    /// RCCL, or example]
     #[arg(long, value_enum, requires = "conf")]
     reader: Option<Reader>,
 

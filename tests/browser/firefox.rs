@@ -10,7 +10,7 @@ use xtask::server::Server;
 
 use crate::{driver::Driver, loading::dist};
 
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(400);
 
 fn wait_until(driver: &Driver, what: &str, condition: &str) {
     let end = Instant::now() + PATIENCE;

@@ -17,7 +17,7 @@ impl Interval {
     /// No number.
     pub const NONE: Self = Self { min: 1, max: 0 };
 
-    /// One number alone.
+    /// The range that holds this number and no other.
     pub const fn only(number: i64) -> Self {
         Self { min: number, max: number }
     }

@@ -27,9 +27,9 @@ pub struct Rule {
     pub collective: Collective,
     /// The bytes of one rank that match; only those from 0 on can occur.
     pub bytes_per_rank: Interval,
-    /// The algorithm to run.
+    /// The algorithm that the rule asks for; there is no word for the library's choice.
     pub algorithm: Algorithm,
-    /// The protocol to run.
+    /// The protocol that the rule asks for, as the algorithm.
     pub protocol: Protocol,
     /// The number of channels, which NCCLX does not check; −1 leaves it to the library.
     pub channels: i32,
@@ -63,7 +63,7 @@ pub enum RuleFault {
     Field {
         /// The name of the field.
         field: &'static str,
-        /// The field's text, shortened.
+        /// The beginning of the field's text, with a dot for each control character.
         text: String,
         /// A phrase that says what was expected.
         why: &'static str,

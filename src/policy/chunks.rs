@@ -24,9 +24,9 @@ pub struct ChunkSize {
     pub collective: Collective,
     /// The communicator's nodes and ranks, all of which must match.
     pub scale: Scale,
-    /// The algorithm that runs.
+    /// The algorithm with which a collective must run for it to hold.
     pub algorithm: Algorithm,
-    /// The protocol that runs.
+    /// The protocol with which it must run, which decides the grain.
     pub protocol: Protocol,
     /// The bytes of one channel for which it holds: its elements, for all_gather and reduce_scatter times the ranks.
     pub channel_bytes: RangeInclusive<u64>,
@@ -53,7 +53,7 @@ pub enum ChunkSizeError {
         grain_bytes(*.protocol)
     )]
     BelowGrain {
-        /// The size in bytes.
+        /// The size that the file gives, in bytes.
         chunk_bytes: u64,
         /// The protocol, whose grain it is.
         protocol: Protocol,

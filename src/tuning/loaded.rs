@@ -372,7 +372,7 @@ impl LoadedTuning {
         let groups = self.study.groups();
         let only = groups.first().filter(|_| groups.len() == 1).map(|group| group.scale);
         match &question.typed {
-            Some(typed) => reader.list(typed.listed(question.scale.or(only).unwrap_or(Scale { nodes: 1, ranks: 1 }))),
+            Some(typed) => question.scale.or(only).into_iter().for_each(|scale| reader.list(typed.listed(scale))),
             None => self.files.jobs.iter().for_each(|(file, log)| reader.log(self.name(*file), &log.lines)),
         }
         let library = reader.library(None, question.on.gpu).unwrap_or(question.library.of_reader(question.reader));

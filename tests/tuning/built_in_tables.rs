@@ -33,7 +33,7 @@ fn version(text: &str) -> Option<Version> {
     Some(text.parse().unwrap())
 }
 
-fn at(collective: Collective, (nodes, ranks): (u32, u32), size_bytes: u64) -> Workload {
+pub(crate) fn at(collective: Collective, (nodes, ranks): (u32, u32), size_bytes: u64) -> Workload {
     Workload { collective, scale: Scale { nodes, ranks }, size_bytes }
 }
 
@@ -306,10 +306,10 @@ fn an_empty_sweep_writes_the_table() {
     assert!(decided > 1000, "{decided}");
 }
 
-/// One measured size at which a rule is worth it.
-fn one_size(size_bytes: u64) -> (Sweep, Recommendation) {
-    let workload = at(Collective::AllReduce, (1, 8), size_bytes);
-    let ring = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Simple, channels: 8 };
+/// One measured size at which a rule is worth it: a deployed ring on 8 channels, with the default beside it.
+pub(crate) fn one_size(scale: (u32, u32), size_bytes: u64, protocol: Protocol) -> (Sweep, Recommendation) {
+    let workload = at(Collective::AllReduce, scale, size_bytes);
+    let ring = Configuration { algorithm: Algorithm::Ring, protocol, channels: 8 };
     let points = [100.0, 80.0].map(|gbps| Point::new(workload, ring, gbps));
     let recommendation = Recommendation {
         configuration: Some(ring),
@@ -324,7 +324,7 @@ fn one_size(size_bytes: u64) -> (Sweep, Recommendation) {
 
 #[test]
 fn rows_are_written_after_the_rules_where_the_library_has_them() {
-    let (sweep, recommendation) = one_size(458_752);
+    let (sweep, recommendation) = one_size((1, 8), 458_752, Protocol::Simple);
     let of = |options: &ExportOptions| written(&sweep, std::slice::from_ref(&recommendation), options);
     let table: Table = "rccl-2.30.4-gfx950".parse().unwrap();
     for reader in Reader::OF_CONF {

@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::support::real;
+use crate::{
+    built_in_tables::{at, one_size},
+    support::real,
+};
 use collectune::{
-    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    collective::{Algorithm, Collective, Protocol, Scale, Workload},
     conf::{
         ncclx::lines,
         readers_of,
@@ -14,17 +17,13 @@ use collectune::{
     math::Stream,
     progress::Silent,
     tuning::{
-        aggregate::Point,
         conf::{
             Code, Finding, Reader, Rule, Severity, choose,
             export::{ExportInput, ExportOptions, export},
             lint::lint_for,
             read,
         },
-        decision::Decision,
         platform::Library,
-        recommend::measured,
-        result::Recommendation,
         support::SupportMatrix,
         sweep::Sweep,
     },
@@ -35,10 +34,6 @@ const NCCLX: Reader = Reader::Ncclx;
 
 fn nccl() -> SupportMatrix {
     SupportMatrix::new(Library::Nccl.matrix(), &Sweep::default())
-}
-
-fn at(collective: Collective, (nodes, ranks): (u32, u32), size_bytes: u64) -> Workload {
-    Workload { collective, scale: Scale { nodes, ranks }, size_bytes }
 }
 
 /// What runs, and the rule that decides it, by its place in the file from 1; 0 for none.
@@ -224,29 +219,14 @@ fn a_dropped_file_is_recognised() {
     assert_eq!(readers_of(b"allreduce,0,4095,tree,ll,8,2,16,-1,-1\n"), Reader::OF_CONF);
 }
 
-/// A deployed ring on 8 channels at one size, with the default beside it.
-fn one_size(scale: (u32, u32), size_bytes: u64, protocol: Protocol) -> (Vec<Point>, Recommendation) {
-    let workload = at(Collective::AllReduce, scale, size_bytes);
-    let ring = Configuration { algorithm: Algorithm::Ring, protocol, channels: 8 };
-    let points = [100.0, 80.0].map(|gbps| Point::new(workload, ring, gbps)).to_vec();
-    let recommendation = Recommendation {
-        configuration: Some(ring),
-        measured_best: Some(measured(&points[0])),
-        default: Some(measured(&points[1])),
-        decision: Decision::Deploy,
-        ..Recommendation::unknown(workload)
-    };
-    (points, recommendation)
-}
-
 #[test]
 fn an_export_says_which_sizes_change_sides() {
     let of = |scale, sizes: &[(u64, Protocol)]| {
-        let (points, recommendations): (Vec<_>, Vec<_>) =
+        let (sweeps, recommendations): (Vec<Sweep>, Vec<_>) =
             sizes.iter().map(|(size, protocol)| one_size(scale, *size, *protocol)).unzip();
         let sweep = Sweep {
-            points: points.iter().map(|points| points[0].clone()).collect(),
-            defaults: points.iter().map(|points| points[1].clone()).collect(),
+            points: sweeps.iter().flat_map(|sweep| sweep.points.clone()).collect(),
+            defaults: sweeps.iter().flat_map(|sweep| sweep.defaults.clone()).collect(),
         };
         let input = ExportInput {
             sweep: &sweep,

@@ -166,7 +166,7 @@ fn name(pair: Option<(usize, usize)>) -> String {
     pair.and_then(word).unwrap_or_else(|| "-".to_owned())
 }
 
-/// The numbers of `tree/ll`.
+/// The library's numbers of an algorithm and a protocol that are written as `tree/ll`.
 fn pair_of(text: &str) -> Option<(usize, usize)> {
     let (algorithm, protocol) = text.split_once('/')?;
     let algorithm = ALGORITHMS.iter().position(|(word, _)| *word == algorithm)?;

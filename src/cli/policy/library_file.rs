@@ -34,7 +34,7 @@ pub(super) struct Strings {
     pub(super) is_program: bool,
     /// Whether it is Collectune's plugin.
     pub(super) is_ours: bool,
-    /// Whether it is RCCL.
+    /// Whether a string says that it is RCCL: its version, or the network plugin that it alone looks for.
     pub(super) is_rccl: bool,
     /// Whether it is RCCL with the built-in CSV tuner.
     pub(super) has_csv_tuner: bool,

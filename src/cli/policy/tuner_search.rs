@@ -17,13 +17,13 @@ use crate::{
     tuning::platform::{Gpu, Library, Platform, Version},
 };
 
-/// Where a job starts.
+/// The machine on which a job starts, as its library sees it.
 pub(super) struct Machine<'a> {
     /// The library with its version and GPU, as far as they are known.
     pub(super) platform: Platform,
     /// The library's file, and what it tells.
     pub(super) library: Option<(&'a Path, &'a Strings)>,
-    /// The environment.
+    /// The value of a variable of the environment that the job gets.
     pub(super) variable: &'a dyn Fn(&str) -> Option<OsString>,
     /// The folders in which the loader finds libraries by their names.
     pub(super) folders: &'a [PathBuf],
@@ -51,11 +51,11 @@ pub(super) enum Tuner {
 pub(super) struct Place {
     /// A variable, the name of a library, or the path of a file.
     pub(super) place: String,
-    /// What is there.
+    /// In words: what lies at this place, or that nothing does.
     pub(super) found: String,
 }
 
-/// What a search finds.
+/// The tuner that a library loads, and the places at which it looked for it.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     /// The tuner that is loaded.

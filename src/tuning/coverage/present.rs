@@ -33,7 +33,7 @@ const COLUMNS: [Column; 13] = [
 
 /// The first of the columns about a tuner file, and how many there are.
 const ABOUT_CONF: std::ops::Range<usize> = 8..12;
-/// The column about paths.
+/// The index of the column about paths, which is left out where no paths were looked for.
 const ABOUT_PATHS: usize = 4;
 
 /// The calls as a table.

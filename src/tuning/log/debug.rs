@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     costs::CostReader,
-    lines::{self, Call, CallKind, Communicator, Decision, Line, larger_buffer, process},
+    lines::{self, Call, CallKind, Communicator, Decision, Line, Said, SpokenLine, larger_buffer, process},
 };
 use crate::{
     collective::{Collective, Configuration, Scale},
@@ -28,18 +28,21 @@ pub(super) struct DebugReader {
 
 impl DebugReader {
     /// Takes a line. Decisions in it go to `decided` as well; those that don't name their collective are of `testing`.
-    pub(super) fn line(&mut self, text: &str, testing: Option<Collective>, decided: &mut Vec<LibraryDecision>) {
-        let (before, spoken) = lines::spoken(text);
-        // Before the first mark stands who speaks, or the rest of a torn line.
-        self.job.torn_lines += u64::from(lines::is_told(before));
-        for (speaker, piece) in spoken {
+    pub(super) fn line(
+        &mut self,
+        spoken: &SpokenLine<'_>,
+        testing: Option<Collective>,
+        decided: &mut Vec<LibraryDecision>,
+    ) {
+        self.job.torn_lines += u64::from(lines::is_told(spoken.before));
+        for Said { speaker, text: piece, line } in &spoken.said {
             let speaker = speaker.and_then(|word| {
                 let mut parts = word.split(':');
                 Some(process(parts.next()?, parts.next()?))
             });
-            match lines::parse(piece) {
-                Some(Line::Call(call)) => self.call(&call, speaker),
-                Some(Line::Decision(decision)) => match self.decision(&decision, testing.or(self.called), speaker) {
+            match line {
+                Some(Line::Call(call)) => self.call(call, speaker),
+                Some(Line::Decision(decision)) => match self.decision(decision, testing.or(self.called), speaker) {
                     Some(decision) => {
                         *self.job.decisions.entry(decision).or_default() += 1;
                         decided.push(decision);
@@ -50,9 +53,9 @@ impl DebugReader {
                 Some(Line::NotUnderstood) => self.job.torn_lines += 1,
                 Some(Line::UnknownFunction(_)) => self.job.unknown_calls += 1,
                 Some(Line::Communicator(Communicator { ranks, nodes, .. })) => {
-                    self.ranks = Some(ranks);
-                    self.printed.of_process(speaker, ranks);
-                    self.job.scales.extend(nodes.and_then(|nodes| Scale::new(nodes, ranks)));
+                    self.ranks = Some(*ranks);
+                    self.printed.of_process(speaker, *ranks);
+                    self.job.scales.extend(nodes.and_then(|nodes| Scale::new(nodes, *ranks)));
                 }
                 None if piece.contains('|') => {
                     self.job.torn_lines += u64::from(self.costs.line(piece, self.ranks).is_none());
@@ -151,7 +154,7 @@ mod tests {
     fn read(lines: &[&str]) -> JobLog {
         let mut reader = DebugReader::default();
         for line in lines {
-            reader.line(line, None, &mut Vec::new());
+            reader.line(&lines::read(line), None, &mut Vec::new());
         }
         reader.finish()
     }

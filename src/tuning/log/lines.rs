@@ -257,9 +257,34 @@ const fn within_rccl_23() -> Printed {
     Printed { library: Library::Rccl, first, last: Some(last) }
 }
 
+/// A line of a file, read once for all who want to know what the library says in it.
+pub(in crate::tuning) struct SpokenLine<'a> {
+    /// What stands before the first mark of the library: who speaks, or the rest of a torn line.
+    pub(in crate::tuning) before: &'a str,
+    /// The lines of the library in it; none where it says nothing.
+    pub(in crate::tuning) said: Vec<Said<'a>>,
+}
+
+/// A line of the library.
+pub(in crate::tuning) struct Said<'a> {
+    /// The word that names the process that speaks, `host:pid:thread`; `None` where none stands there.
+    pub(in crate::tuning) speaker: Option<&'a str>,
+    /// The text behind the mark.
+    pub(in crate::tuning) text: &'a str,
+    /// What it says about calls; `None` where it says nothing about them.
+    pub(in crate::tuning) line: Option<Line<'a>>,
+}
+
+/// Reads a line of a file.
+pub(in crate::tuning) fn read(text: &str) -> SpokenLine<'_> {
+    let (before, spoken) = spoken(text);
+    let said = |(speaker, text)| Said { speaker, text, line: parse(text) };
+    SpokenLine { before, said: spoken.into_iter().map(said).collect() }
+}
+
 /// The lines within a line of a file, each with the word that names the process that speaks. Ranks that share a file
 /// tear each other's lines, so that several begin in one. What stands before the first is in no line.
-pub(in crate::tuning) fn spoken(text: &str) -> (&str, Vec<(Option<&str>, &str)>) {
+fn spoken(text: &str) -> (&str, Vec<(Option<&str>, &str)>) {
     let next = |text: &str| MARKS.iter().filter_map(|mark| Some((text.find(mark)?, mark.len()))).min();
     let Some((mut end, mut mark)) = next(text) else { return (text, Vec::new()) };
     let first = &text[..end];

@@ -9,6 +9,7 @@ use super::{
     SweepLog,
     debug::{DebugReader, number_after},
     json::version,
+    lines,
     run::LoggedRun,
     settings::Settings,
     table::{self, Header, Shape, TablePlacement},
@@ -77,12 +78,13 @@ impl Reader {
         let speech =
             [" NCCL INFO ", " NCCL WARN ", " NCCL CALL ", " NCCL TRACE "].iter().find_map(|mark| text.find(mark));
         if speech.is_some() || text.contains("Bytes -> Algo") {
-            self.debug.line(text, self.run.collective, &mut self.decided);
+            let spoken = lines::read(text);
+            self.debug.line(&spoken, self.run.collective, &mut self.decided);
+            self.joined.line(&spoken, Place { file: 0, line: number });
             for decision in self.decided.drain(..) {
                 *self.run.decided.entry(decision).or_default() += 1;
             }
             self.version(text);
-            self.joined.line(text, Place { file: 0, line: number });
         }
         self.log.is_rccl |= text.contains("rccl-tests") || text.contains("RCCL");
         if text.contains("NCCL_") {

@@ -10,7 +10,8 @@ use crate::{
     collective::{Collective, Configuration},
     tuning::{
         log::lines::{
-            self, Answer, Call, CallKind, Communicator, Decision, Line, Printed, Source, Tuner, larger_buffer, process,
+            self, Answer, Call, CallKind, Communicator, Decision, Line, Printed, Said, Source, SpokenLine, Tuner,
+            larger_buffer, process,
         },
         platform::{Library, Version},
     },
@@ -140,18 +141,18 @@ pub struct JoinedLogs {
 
 impl JoinedLogs {
     /// Takes a line of a log; the last one is followed by [`Self::finish`].
-    pub fn line(&mut self, text: &str, place: Place) {
-        let (before, spoken) = lines::spoken(text);
-        if spoken.is_empty() {
+    pub(in crate::tuning) fn line(&mut self, SpokenLine { before, said }: &SpokenLine<'_>, place: Place) {
+        if said.is_empty() {
             // What a launcher or a wrapper prints without the library's mark is no line of a log.
             return;
         }
         self.counts.not_understood += u64::from(lines::is_told(before));
-        for (index, (speaker, piece)) in spoken.into_iter().enumerate() {
+        for (index, Said { speaker, line, .. }) in said.iter().enumerate() {
             self.spoken += 1;
-            let speaker = self.speaker(speaker, index == 0 && speaker.is_some_and(|word| before.starts_with(word)));
-            if let Some(line) = lines::parse(piece) {
-                self.said(speaker, &line, place);
+            let is_whole = index == 0 && speaker.is_some_and(|word| before.starts_with(word));
+            let speaker = self.speaker(*speaker, is_whole);
+            if let Some(line) = line {
+                self.said(speaker, line, place);
             }
         }
     }

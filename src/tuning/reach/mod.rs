@@ -24,7 +24,10 @@ pub use self::{
     result::{Path, PathEvidence, PathTotal, Place, Reach, ReachCommunicator, ReachCounts, ReachLine, ReachTotal},
     words::{listing, path_listing},
 };
-use super::platform::{Gpu, Library};
+use super::{
+    log::lines,
+    platform::{Gpu, Library},
+};
 use crate::text::{Lines, Problems};
 
 /// Reads logs and lists of calls, one file after another.
@@ -72,7 +75,7 @@ impl ReachReader {
                     let problems = self.problems.entry(file).or_default();
                     self.listed.extend(list.row(text, place, problems));
                 }
-                None => log.line(&line.text, place),
+                None => log.line(&lines::read(&line.text), place),
             }
         }
         let is_log = log.spoken > 0;

@@ -269,7 +269,7 @@ impl ReachCounts {
 pub struct Reach {
     /// The answer in a sentence.
     pub headline: String,
-    /// The sums over [`Reach::lines`].
+    /// The calls and bytes of all [`Reach::lines`], in all and by path.
     pub total: ReachTotal,
     /// The library, as given, or else as the logs or the GPU say.
     pub library: Option<Library>,

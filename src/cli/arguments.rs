@@ -120,6 +120,13 @@ pub(super) fn say_unused(ids: &[&str], why: &str) {
     }
 }
 
+/// Names `--library` where it was typed and no reader asks for it: NCCLX is a kind of NCCL.
+pub(super) fn say_unused_library(readers: &[Reader]) {
+    if readers.iter().all(|reader| *reader == Reader::Ncclx) {
+        say_unused(&["library"], "NCCLX is a kind of NCCL");
+    }
+}
+
 /// Refuses options that were typed and would have no effect. Fails if one of them was typed.
 pub(super) fn refuse_unused(ids: &[&str], why: &str) -> Result<(), CliError> {
     match typed(ids).first() {

@@ -196,6 +196,9 @@ impl Panels<'_> {
     }
 
     fn library(&self, command: &mut Command) {
+        if self.settings.export.reader == Reader::Ncclx && !self.settings.all_readers {
+            return;
+        }
         self.options(command, &[("library", "--library")]);
     }
 

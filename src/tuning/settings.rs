@@ -285,7 +285,10 @@ impl Settings {
         let readers = Reader::ALL.iter().map(|reader| (reader.key().to_owned(), reader.name().to_owned()));
         let reader = Field::new("reader", "Read by", Control::One(readers.collect()));
         form.field(reader.usually(tuning.usual_reader().text()), &mut self.export.reader);
-        let library = Field::new("library", "Library", Control::one(&[("rccl", "RCCL"), ("nccl", "NCCL")]));
+        // NCCLX is a kind of NCCL.
+        let others = Reader::ALL.iter().filter(|reader| **reader != Reader::Ncclx).map(|reader| reader.key().to_owned());
+        let library = Field::new("library", "Library", Control::one(&[("rccl", "RCCL"), ("nccl", "NCCL")]))
+            .only_for("reader", others);
         form.field(library.usually(Library::default().text()), &mut self.export.library);
     }
 

@@ -354,6 +354,33 @@ fn answers_of_tuners_are_evidence() {
 }
 
 #[test]
+fn the_lines_of_ncclx_s_tuner_are_evidence() {
+    let conf = "allreduce,[0,1048576],ring,ll,,*,*\n";
+    let rules = (read(conf.as_bytes(), Reader::Ncclx), Reader::Ncclx);
+    assert_eq!(rules.0.len(), 1);
+    let loaded = [
+        "NCCLX TUNER: using built-in tuner (NCCLX_TUNER_CONFIG_FILE set)",
+        "NCCLX TUNER: loaded 1 tuning rule(s) from '/etc/ncclx.csv'",
+        "NCCLX TUNER: initialized for 2 node(s), 16 rank(s), 1 rule(s)",
+    ];
+    let matched = "NCCLX TUNER: matched rule for collType=4 nBytes=4096 (bytesPerRank=[0,1048576] nNodes=* nLocalRanks=*) \
+                   -> algo=1 proto=0 channels=-1";
+    // 4,096 bytes are answered, 64 MiB are 4 MiB per rank: no rule.
+    let log = loaded.map(|line| said(7, line)).concat()
+        + &called(7, "AllReduce", 2048, 16)
+        + &said(7, matched)
+        + &decided(7, "AllReduce", 4096, RING_LL)
+        + &called(7, "AllReduce", 32 << 20, 16)
+        + &decided(7, "AllReduce", 64 << 20, RING_LL);
+    let reach = reach_of(&[("job.log", log)], &ReachQuestion { rules: Some(rules), ..ReachQuestion::default() });
+    assert_eq!(path_of(&reach), [(Path::Tuner, 1), (Path::Library, 1)]);
+    // The nodes are those that the tuner names.
+    assert_eq!(reach.communicators[0].nodes, Some(2));
+    assert_eq!(reach.lines.iter().map(|line| line.rule).collect::<Vec<_>>(), [None, Some(1)]);
+    assert_eq!(reach.counts.tuner_answers, 1);
+}
+
+#[test]
 fn calls_without_a_line_of_their_own_are_counted_once() {
     let selected = |name: &str, what: &str| said(5, &format!("{name} impl selected: algo {what}"));
     let reach = of_log(&[

@@ -86,10 +86,13 @@ impl Compare {
         let after = state("after", &self.after, self.set_after.clone())?;
         if self.conf.is_none() {
             arguments::say_unused(&["library"], "no tuner file is given (--conf)");
+        } else {
+            arguments::say_unused_library(&[self.reader]);
         }
         let conf = self.conf.as_deref().map(files::bytes).transpose()?;
         let rules = conf.map(|bytes| read(&bytes, self.reader));
-        let conf = rules.as_deref().map(|rules| DeployedConf { rules, reader: self.reader, library: self.library });
+        let library = self.library.of_reader(self.reader);
+        let conf = rules.as_deref().map(|rules| DeployedConf { rules, reader: self.reader, library });
         let question = CompareQuestion { level: self.level, least_pct: self.least, ..CompareQuestion::default() };
         let answer = compare::compare(&before, &after, conf.as_ref(), &question);
         let ends_with = |end: &str| self.output.as_ref().is_some_and(|path| path.extension().is_some_and(|e| e == end));

@@ -82,6 +82,7 @@ impl Export {
         if self.reader != Reader::Rccl {
             arguments::say_unused(&["architecture"], "only the name that RCCL looks for has it (--reader rccl)");
         }
+        arguments::say_unused_library(&[self.reader]);
         let parameters = self.from.parameters(&opened)?;
         let learnt = self.from.learn(opened, &parameters, None)?;
         let scales = learnt.groups.iter().map(|group| group.scale).collect::<BTreeSet<Scale>>().len();

@@ -127,6 +127,7 @@ impl Lint {
             }
         };
         let readers = self.reader.as_ref().map_or_else(|| readers_of(&bytes), std::slice::from_ref);
+        arguments::say_unused_library(readers);
         let mut platform = self.machine.of(self.library);
         if let Some(table) = &self.against {
             platform.gpu = platform.gpu.or(Some(table.of.gpu));

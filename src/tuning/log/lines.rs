@@ -39,8 +39,9 @@ pub(in crate::tuning) enum Line<'a> {
     NoAlgorithm { collective: Collective },
     /// The tuner that the process asks for, uses, or lacks, in any of the words of 2.19 and later.
     Loaded(Tuner<'a>),
-    /// `TUNER/CsvTuner: Initializing built-in CSV tuner for 1 nodes, 8 ranks`.
-    CsvTunerScale { nodes: u32, ranks: u32 },
+    /// `TUNER/CsvTuner: Initializing built-in CSV tuner for 1 nodes, 8 ranks`, and `NCCLX TUNER: initialized for 1
+    /// node(s), 8 rank(s), 5 rule(s)`.
+    TunerScale { source: Source, nodes: u32, ranks: u32 },
     /// `TUNER/CsvTuner: Loaded config: allreduce [16384-524287] ring/ll channels=-1 nodes=1 ranks=8`.
     CsvTunerRule { min_bytes: u64, max_bytes: u64, channels: i32, nodes: i32, ranks: i32 },
     /// `TUNER/CsvTuner: Loaded 4 tuning configurations from …`, and `No valid configurations found in …`, which is 0;
@@ -235,7 +236,7 @@ impl Line<'_> {
             Self::HierarchicalCopyEngine { .. } => vec![from(Nccl, 30, 7), from(Rccl, 30, 7)],
             Self::ClampedChunk { .. } => vec![from(Nccl, 30, 0), from(Rccl, 30, 0)],
             Self::Loaded(Tuner::BuiltIn(_))
-            | Self::CsvTunerScale { .. }
+            | Self::TunerScale { source: Source::CsvTuner, .. }
             | Self::CsvTunerRule { .. }
             | Self::RulesLoaded { source: Source::CsvTuner, .. }
             | Self::Answer(Answer { source: Source::CsvTuner, .. }) => vec![from(Rccl, 28, 3)],
@@ -485,7 +486,7 @@ fn csv_tuner(text: &str) -> Option<Line<'_>> {
     if let Some(scale) = rest.strip_prefix("Initializing built-in CSV tuner for ") {
         let (nodes, ranks) = scale.split_once(" nodes, ")?;
         let ranks = ranks.split(' ').next()?.parse().ok()?;
-        return Some(Line::CsvTunerScale { nodes: nodes.parse().ok()?, ranks });
+        return Some(Line::TunerScale { source: Source::CsvTuner, nodes: nodes.parse().ok()?, ranks });
     }
     if let Some(rule) = rest.strip_prefix("Loaded config: ") {
         let (min, max) = rule.split_once('[')?.1.split_once(']')?.0.split_once('-')?;
@@ -546,6 +547,11 @@ fn answers(text: &str) -> Option<Line<'_>> {
     if let Some(loaded) = rest.strip_prefix("loaded ") {
         let rules = loaded.split_once(" tuning rule")?.0.parse().ok()?;
         return Some(Line::RulesLoaded { source: Source::Ncclx, rules });
+    }
+    if let Some(scale) = rest.strip_prefix("initialized for ") {
+        let (nodes, ranks) = scale.split_once(" node(s), ")?;
+        let ranks = ranks.split_once(" rank(s)")?.0.parse().ok()?;
+        return Some(Line::TunerScale { source: Source::Ncclx, nodes: nodes.parse().ok()?, ranks });
     }
     let rest = rest.strip_prefix("matched rule for ")?;
     let word = |key: &str| rest.split_ascii_whitespace().find_map(|word| word.strip_prefix(key));
@@ -841,7 +847,7 @@ mod tests {
             ),
             9 => (
                 format!("TUNER/CsvTuner: Initializing built-in CSV tuner for {a} nodes, {b} ranks"),
-                Line::CsvTunerScale { nodes: a, ranks: b },
+                Line::TunerScale { source: Source::CsvTuner, nodes: a, ranks: b },
             ),
             10 => (
                 format!(
@@ -907,6 +913,10 @@ mod tests {
                     local_ranks: Some(d),
                 }),
             ),
+            19 => (
+                format!("NCCLX TUNER: initialized for {a} node(s), {b} rank(s), {c} rule(s)"),
+                Line::TunerScale { source: Source::Ncclx, nodes: a, ranks: b },
+            ),
             _ => (
                 format!("TUNER/CsvTuner: Loaded {size} tuning configurations from <embedded>/a.csv"),
                 Line::RulesLoaded { source: Source::CsvTuner, rules: size },
@@ -917,7 +927,7 @@ mod tests {
     proptest! {
         #[test]
         fn numbers_of_every_format_are_read_back(
-            form in 0_usize..20,
+            form in 0_usize..21,
             at in 0_usize..105,
             size in prop_oneof![Just(0), Just(u64::MAX >> 1), any::<u64>()],
             small in proptest::array::uniform4(0_u32..1024),

@@ -99,7 +99,7 @@ struct OpenCalls {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ProcessLog {
     pub(super) tuner: Option<LoadedTuner>,
-    /// Nodes and ranks that the built-in tuner names.
+    /// Nodes and ranks that its tuner names.
     pub(super) tuner_scale: Option<(u32, u32)>,
     /// The process prints lines that rank 0 of a communicator prints.
     pub(super) is_rank_0: bool,
@@ -208,7 +208,7 @@ impl JoinedLogs {
             Line::NoAlgorithm { .. } => self.counts.no_algorithm += 1,
             Line::DdaDisqualified { .. } => self.counts.dda_disqualified += 1,
             Line::Loaded(tuner) => process.load(tuner),
-            Line::CsvTunerScale { nodes, ranks } => process.tuner_scale = Some((nodes, ranks)),
+            Line::TunerScale { nodes, ranks, .. } => process.tuner_scale = Some((nodes, ranks)),
             Line::Answer(answer) => {
                 self.counts.tuner_answers += 1;
                 process.answers.push((answer.collective, answer.size_bytes, Told::Answered(answer)));

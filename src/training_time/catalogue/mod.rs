@@ -54,6 +54,16 @@ pub struct Gpu {
     pub memory_gib: Option<f64>,
     /// Bandwidth of its memory in GB/s (1e9 B/s).
     pub memory_gbps: Option<f64>,
+    /// The number of its multiprocessors, or compute units.
+    pub multiprocessors: Option<u32>,
+    /// Bandwidth of its links to the GPUs beside it, in GB/s in one direction.
+    pub link_gbps: Option<f64>,
+    /// How many GPUs such links join.
+    pub linked_gpus: Option<u32>,
+    /// Bandwidth of its share of the network beyond them, in GB/s in one direction.
+    pub network_gbps: Option<f64>,
+    /// Whose measured efficiency of kernels it has; `None` for that of all measured GPUs together.
+    pub kernels: Option<String>,
 }
 
 impl Gpu {

@@ -80,6 +80,11 @@ fn gpu(fields: &mut Fields<'_>, name: String) -> Result<Gpu> {
         peak_tflops,
         memory_gib: positive(fields.optional("memory_gib"), "memory_gib")?,
         memory_gbps: positive(fields.optional("memory_gbps"), "memory_gbps")?,
+        multiprocessors: fields.optional("multiprocessors").map(|node| node.count("multiprocessors", 1)).transpose()?,
+        link_gbps: positive(fields.optional("link_gbps"), "link_gbps")?,
+        linked_gpus: fields.optional("linked_gpus").map(|node| node.count("linked_gpus", 1)).transpose()?,
+        network_gbps: positive(fields.optional("network_gbps"), "network_gbps")?,
+        kernels: fields.optional("kernels").map(|node| node.word("kernels").map(str::to_owned)).transpose()?,
     })
 }
 

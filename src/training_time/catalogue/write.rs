@@ -59,6 +59,11 @@ fn gpu(gpu: &Gpu) -> String {
         .with("peak_tflops", some(peaks.text()))
         .with("memory_gib", gpu.memory_gib.map(|value| value.to_string()))
         .with("memory_gbps", gpu.memory_gbps.map(|value| value.to_string()))
+        .with("multiprocessors", gpu.multiprocessors.map(|value| value.to_string()))
+        .with("link_gbps", gpu.link_gbps.map(|value| value.to_string()))
+        .with("linked_gpus", gpu.linked_gpus.map(|value| value.to_string()))
+        .with("network_gbps", gpu.network_gbps.map(|value| value.to_string()))
+        .with("kernels", gpu.kernels.as_ref().map(|name| scalar(name)))
         .text()
 }
 

@@ -1,0 +1,100 @@
+//! Times of collectives that nobody measured: a latency, and the bandwidth of links that messages of some size reach.
+
+use super::device::Device;
+
+/// Time of a short message in µs.
+const LATENCY_US: f64 = 15.0;
+
+/// Bytes of a message with which half of the bandwidth is reached: within a node NCCL reaches it between 8 and 64 MiB.
+const HALF_BYTES: f64 = 16_777_216.0;
+
+/// The share of the links' bandwidth that the bus bandwidth of long messages reaches: on eight A100, H100, B200 and
+/// MI300X 0.74, 0.74, 0.69 and 0.71 (all_gather; the tables of ai-dynamo/aiconfigurator at 095f58a, and
+/// samuel-bohman/AI-benchmarking-guide at 3de0c29).
+const LINK_SHARE: f64 = 0.74;
+
+/// The same of the network between nodes.
+const NETWORK_SHARE: f64 = 0.85;
+
+/// Ranks that exchange something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The number of ranks.
+    pub ranks: u32,
+    /// How many of them the fast links join.
+    pub linked: u32,
+}
+
+impl Group {
+    /// The ranks of a group between which `between` others lie, on nodes of as many GPUs.
+    pub const fn of(ranks: u32, between: u32, linked_gpus: u32) -> Self {
+        let between = if between == 0 { 1 } else { between };
+        let (beside, ranks) = (linked_gpus / between, if ranks == 0 { 1 } else { ranks });
+        let linked = if beside == 0 { 1 } else { beside };
+        Self { ranks, linked: if linked < ranks { linked } else { ranks } }
+    }
+
+    const fn spans_nodes(self) -> bool {
+        self.ranks > self.linked
+    }
+
+    fn others(self) -> f64 {
+        f64::from(self.ranks - 1) / f64::from(self.ranks)
+    }
+}
+
+impl Device {
+    /// Time in µs in which each rank sends `sent_bytes` of a message along a ring. Between nodes the rings of all GPUs
+    /// of a node use all of their network.
+    fn ring_us(&self, group: Group, sent_bytes: f64, message_bytes: f64) -> f64 {
+        let links = self.link_gbps * LINK_SHARE;
+        let network = self.network_gbps * NETWORK_SHARE * f64::from(group.linked);
+        let gbps = if group.spans_nodes() { links.min(network) } else { links };
+        at_bandwidth(gbps, sent_bytes, message_bytes)
+    }
+
+    /// Time in µs of an all_reduce of as many bytes.
+    pub fn all_reduce_us(&self, group: Group, bytes: f64) -> f64 {
+        if group.ranks < 2 { 0.0 } else { self.ring_us(group, 2.0 * bytes * group.others(), bytes) }
+    }
+
+    /// Time in µs of an all_gather to as many bytes, or of a reduce_scatter of them.
+    pub fn gather_us(&self, group: Group, bytes: f64) -> f64 {
+        if group.ranks < 2 { 0.0 } else { self.ring_us(group, bytes * group.others(), bytes) }
+    }
+
+    /// Time in µs in which the keys and values of every rank go around the group.
+    pub fn around_us(&self, group: Group, bytes: f64) -> f64 {
+        if group.ranks < 2 { 0.0 } else { self.ring_us(group, bytes * f64::from(group.ranks - 1), bytes) }
+    }
+
+    /// Time in µs of a message to the rank of the next stage.
+    pub fn message_us(&self, is_linked: bool, bytes: f64) -> f64 {
+        let gbps = if is_linked { self.link_gbps * LINK_SHARE } else { self.network_gbps * NETWORK_SHARE };
+        at_bandwidth(gbps, bytes, bytes)
+    }
+
+    /// Time in µs in which a rank's tokens go to `copies` experts each that are spread over the group. Between nodes a
+    /// token is sent once to each node on which it has an expert.
+    pub fn experts_us(&self, group: Group, token_bytes: f64, copies: f64) -> f64 {
+        if group.ranks < 2 {
+            return 0.0;
+        }
+        let sent = copies.min(group.ranks.into()) * token_bytes * group.others();
+        let within = at_bandwidth(self.link_gbps * LINK_SHARE, sent, sent);
+        let nodes = f64::from(group.ranks) / f64::from(group.linked);
+        if nodes <= 1.0 {
+            return within;
+        }
+        let reached = (nodes - 1.0) * (1.0 - crate::math::pow(1.0 - 1.0 / nodes, copies));
+        within.max(at_bandwidth(self.network_gbps * NETWORK_SHARE, token_bytes * reached, sent))
+    }
+}
+
+fn at_bandwidth(gbps: f64, sent_bytes: f64, message_bytes: f64) -> f64 {
+    if sent_bytes <= 0.0 {
+        return 0.0;
+    }
+    let reached = message_bytes / (message_bytes + HALF_BYTES);
+    LATENCY_US + sent_bytes / (gbps * 1e3 * reached.max(1e-3))
+}

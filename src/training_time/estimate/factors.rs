@@ -1,0 +1,178 @@
+//! What the software makes of sums of kernels: factors, learnt from measured steps.
+//!
+//! Sums of kernels are faster than real steps, and the gap belongs to the software. A step is composed as
+//! `((Σ factor · column)⁴ + host⁴)^¼`: where kernels are short, launching them takes longer than computing them.
+
+use super::{layer::Times, step::StepColumns};
+use crate::math::{exp, ln, pow};
+
+/// Factors of the columns of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Factors {
+    /// On products and element-wise operators.
+    pub compute: f64,
+    /// On attention.
+    pub attention: f64,
+    /// On exchanges.
+    pub exchange: f64,
+    /// On products of experts.
+    pub experts: f64,
+    /// Time in µs of the host for a layer forward.
+    pub host_us: f64,
+    /// Time in µs of the host for an expert of a rank forward.
+    pub host_expert_us: f64,
+}
+
+/// What is known before any step: kernels take a little longer in a step than alone; half of the exchanges is hidden;
+/// products of experts reach 0.43 of what one product of all rows would (the median over four GPUs of tables of at
+/// least 256 rows per expert, ai-dynamo/aiconfigurator at 095f58a, `moe`).
+const BEFORE: Factors =
+    Factors { compute: 1.15, attention: 1.4, exchange: 0.5, experts: 2.3, host_us: 300.0, host_expert_us: 50.0 };
+
+/// A measured step: its columns, its time in µs and how much it counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeasuredColumns {
+    /// The columns.
+    pub columns: StepColumns,
+    /// The time in µs.
+    pub time_us: f64,
+    /// The weight.
+    pub weight: f64,
+}
+
+/// How far measured steps move factors from those before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stiffness {
+    /// Of all factors together.
+    together: f64,
+    /// Of each by itself.
+    apart: f64,
+    /// The error from which on it counts linearly, not squared.
+    bend: f64,
+}
+
+impl Factors {
+    const fn values(self) -> [f64; 6] {
+        [self.compute, self.attention, self.exchange, self.experts, self.host_us, self.host_expert_us]
+    }
+
+    const fn of([compute, attention, exchange, experts, host_us, host_expert_us]: [f64; 6]) -> Self {
+        Self { compute, attention, exchange, experts, host_us, host_expert_us }
+    }
+
+    /// Times with the factors.
+    pub fn on(&self, times: &Times) -> Times {
+        Times {
+            compute: times.compute * self.compute,
+            attention: times.attention * self.attention,
+            exchange: times.exchange * self.exchange,
+            experts: times.experts * self.experts,
+        }
+    }
+
+    /// The time of a step in µs.
+    pub fn time_us(&self, columns: &StepColumns) -> f64 {
+        let kernels = self.on(&columns.times).total();
+        let host = columns.launches * self.host_us + columns.expert_launches * self.host_expert_us;
+        let longer = kernels.max(host);
+        if longer > 0.0 { longer * pow(1.0 + pow(kernels.min(host) / longer, 4.0), 0.25) } else { 0.0 }
+    }
+
+    /// Factors learnt from steps of many kinds, for steps of another kind.
+    pub fn learnt(steps: &[MeasuredColumns]) -> Self {
+        fit(steps, BEFORE, Stiffness { together: 1e-6, apart: 3e-3, bend: 0.1 })
+    }
+
+    /// These factors, moved by a few steps of one's own: together freely, by themselves a little.
+    #[must_use]
+    pub fn moved_by(self, own: &[MeasuredColumns]) -> Self {
+        fit(own, self, Stiffness { together: 3e-4, apart: 1e-2, bend: 0.05 })
+    }
+}
+
+/// How much each factor by itself may move: exchanges and the host differ most.
+const RIDGE: [f64; 6] = [1.0, 1.0, 0.3, 1.0, 0.05, 0.05];
+
+fn fit(steps: &[MeasuredColumns], before: Factors, stiffness: Stiffness) -> Factors {
+    let total: f64 = steps.iter().map(|step| step.weight).sum();
+    if steps.is_empty() || !(total > 0.0) {
+        return before;
+    }
+    let start = before.values().map(ln);
+    let at = |point: &[f64; 7]| {
+        let mut values = [0.0; 6];
+        for (index, value) in values.iter_mut().enumerate() {
+            let together = if index < 4 { point[0] } else { 0.0 };
+            *value = exp(start[index] + point[index + 1] + together);
+        }
+        Factors::of(values)
+    };
+    let loss = |point: &[f64; 7]| {
+        let factors = at(point);
+        let errors: f64 = steps
+            .iter()
+            .map(|step| {
+                let error = ln(factors.time_us(&step.columns) / step.time_us) / stiffness.bend;
+                step.weight / total * ((1.0 + error * error).sqrt() - 1.0)
+            })
+            .sum();
+        let apart: f64 = RIDGE.iter().zip(&point[1..]).map(|(ridge, by)| ridge * by * by).sum();
+        2.0 * stiffness.bend * stiffness.bend * errors
+            + stiffness.together * point[0] * point[0]
+            + stiffness.apart * apart
+    };
+    let mut best = [0.0; 7];
+    for _ in 0..3 {
+        best = least(&loss, best);
+    }
+    at(&best)
+}
+
+/// The point at which a function is least, near another one (Nelder and Mead, 1965).
+fn least<const N: usize>(of: &impl Fn(&[f64; N]) -> f64, start: [f64; N]) -> [f64; N] {
+    const STEPS: usize = 2_000;
+    let mut simplex: Vec<([f64; N], f64)> = vec![(start, of(&start))];
+    for axis in 0..N {
+        let mut point = start;
+        point[axis] += 0.1;
+        simplex.push((point, of(&point)));
+    }
+    for _ in 0..STEPS {
+        simplex.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let worst = simplex[N];
+        if worst.1 - simplex[0].1 < 1e-12 {
+            break;
+        }
+        let mut centre = [0.0; N];
+        for (point, _) in &simplex[..N] {
+            centre.iter_mut().zip(point).for_each(|(sum, value)| *sum += value / N as f64);
+        }
+        let along = |factor: f64| {
+            let mut point = centre;
+            point.iter_mut().zip(&worst.0).for_each(|(value, from)| *value += factor * (*value - from));
+            (point, of(&point))
+        };
+        let mirrored = along(1.0);
+        simplex[N] = if mirrored.1 < simplex[0].1 {
+            let further = along(2.0);
+            if further.1 < mirrored.1 { further } else { mirrored }
+        } else if mirrored.1 < simplex[N - 1].1 {
+            mirrored
+        } else {
+            let inside = if mirrored.1 < worst.1 { along(0.5) } else { along(-0.5) };
+            if inside.1 < worst.1.min(mirrored.1) {
+                inside
+            } else {
+                // Towards the best one.
+                let best = simplex[0].0;
+                for (point, value) in &mut simplex[1..] {
+                    point.iter_mut().zip(&best).for_each(|(value, best)| *value = f64::midpoint(*value, *best));
+                    *value = of(point);
+                }
+                continue;
+            }
+        };
+    }
+    simplex.sort_by(|a, b| a.1.total_cmp(&b.1));
+    simplex[0].0
+}

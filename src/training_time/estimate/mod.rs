@@ -1,0 +1,15 @@
+//! The time of a step without samples: from a model, the name of a GPU and a layout.
+//!
+//! Kernels are a roofline with measured shares of the peaks ([`efficiency`], [`device`]), exchanges the bandwidth of
+//! links ([`exchange`]); [`step`] composes them, and [`factors`] are what the software makes of them, learnt from
+//! published steps. Nothing here is sampled: every answer says so, and how wrong such answers were.
+
+pub mod device;
+pub mod efficiency;
+pub mod exchange;
+pub mod factors;
+mod layer;
+pub mod stack;
+pub mod step;
+
+pub use self::layer::Times;

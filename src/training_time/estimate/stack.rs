@@ -1,0 +1,122 @@
+//! The software that trains: what it fuses, how it computes attention, and how it exchanges gradients.
+
+use super::efficiency::AttentionKernel;
+
+/// A training program, as far as times depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Stack {
+    /// Megatron Core with Transformer Engine, of 2025.
+    #[default]
+    MegatronCore,
+    /// Megatron-LM of 2021 and Megatron-DeepSpeed: attention is not fused, dropout is a pass of its own.
+    MegatronLm,
+    /// TorchTitan with `torch.compile`.
+    TorchTitan,
+    /// TorchTitan without `torch.compile`.
+    TorchTitanEager,
+    /// PyTorch's FSDP of 2023, without `torch.compile`.
+    Fsdp,
+    /// DeepSpeed's ZeRO with a model of Hugging Face.
+    DeepSpeed,
+}
+
+impl Stack {
+    /// All stacks with the names by which they are chosen.
+    pub const ALL: [(Self, &str); 6] = [
+        (Self::MegatronCore, "megatron-core"),
+        (Self::MegatronLm, "megatron-lm"),
+        (Self::TorchTitan, "torchtitan"),
+        (Self::TorchTitanEager, "torchtitan-eager"),
+        (Self::Fsdp, "fsdp"),
+        (Self::DeepSpeed, "deepspeed"),
+    ];
+
+    /// Whether element-wise operators are fused.
+    pub const fn is_fused(self) -> bool {
+        matches!(self, Self::MegatronCore | Self::TorchTitan)
+    }
+
+    /// Whether dropout is a pass of its own.
+    pub const fn drops_out(self) -> bool {
+        matches!(self, Self::MegatronLm)
+    }
+
+    /// The kernel of attention that it usually has.
+    pub const fn attention(self) -> AttentionKernel {
+        match self {
+            Self::MegatronLm => AttentionKernel::Unfused,
+            Self::MegatronCore => AttentionKernel::Flash3,
+            Self::TorchTitan | Self::TorchTitanEager | Self::Fsdp | Self::DeepSpeed => AttentionKernel::Flash2,
+        }
+    }
+
+    /// How parameters are usually spread over replicas.
+    pub const fn sharding(self) -> Sharding {
+        match self {
+            Self::MegatronLm => Sharding::Nothing,
+            Self::MegatronCore | Self::DeepSpeed => Sharding::Optimizer,
+            Self::TorchTitan | Self::TorchTitanEager | Self::Fsdp => Sharding::Parameters,
+        }
+    }
+
+    /// Bytes of a gradient that is exchanged.
+    pub const fn gradient_bytes(self) -> f64 {
+        match self {
+            Self::MegatronLm | Self::TorchTitan | Self::TorchTitanEager => 4.0,
+            Self::MegatronCore | Self::Fsdp | Self::DeepSpeed => 2.0,
+        }
+    }
+
+    /// Whether gradients are exchanged while others are still computed.
+    pub const fn overlaps_gradients(self) -> bool {
+        matches!(self, Self::MegatronCore | Self::DeepSpeed)
+    }
+}
+
+/// What each replica holds a share of only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Sharding {
+    /// Every replica has everything.
+    Nothing,
+    /// The optimizer's states: ZeRO 1, Megatron's distributed optimizer.
+    #[default]
+    Optimizer,
+    /// Gradients as well: ZeRO 2.
+    Gradients,
+    /// Parameters as well: ZeRO 3, FSDP.
+    Parameters,
+}
+
+impl Sharding {
+    /// All kinds with the names by which they are chosen.
+    pub const ALL: [(Self, &str); 4] = [
+        (Self::Nothing, "none"),
+        (Self::Optimizer, "optimizer"),
+        (Self::Gradients, "gradients"),
+        (Self::Parameters, "parameters"),
+    ];
+}
+
+/// What the backward pass computes again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Recomputation {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The core of attention.
+    Attention,
+    /// Every second product, and what is element-wise (TorchTitan's `op`).
+    Operators,
+    /// The whole layer.
+    Layers,
+}
+
+impl Recomputation {
+    /// All kinds with the names by which they are chosen.
+    pub const ALL: [(Self, &str); 4] = [
+        (Self::Nothing, "none"),
+        (Self::Attention, "attention"),
+        (Self::Operators, "operators"),
+        (Self::Layers, "layers"),
+    ];
+}

@@ -1,0 +1,406 @@
+//! A step of kernels and exchanges, before the factors of the software: what a rank of the busiest stage does.
+
+use super::{
+    device::{Device, DeviceError, Precision},
+    efficiency::AttentionKernel,
+    exchange::Group,
+    layer::{LayerPlace, LayerTimes, Times, layer_times},
+    stack::{Recomputation, Sharding, Stack},
+};
+use crate::training_time::models::{Layer, Norm, Transformer};
+
+/// Over which GPUs a model is spread. Ranks are laid out tensor fastest, then context and data, then pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Degrees {
+    /// GPUs among which each matrix is split.
+    pub tensor: u32,
+    /// Stages.
+    pub pipeline: u32,
+    /// GPUs among which a sequence is split.
+    pub context: u32,
+    /// GPUs over which the experts of a layer are spread; they are among those of `data` and `context`.
+    pub expert: u32,
+    /// Replicas.
+    pub data: u32,
+}
+
+impl Degrees {
+    /// The number of GPUs; `u64::MAX` if that is more.
+    pub fn gpus(&self) -> u64 {
+        [self.pipeline, self.context, self.data]
+            .into_iter()
+            .fold(self.tensor.into(), |gpus: u64, degree| gpus.saturating_mul(degree.into()))
+    }
+}
+
+/// The order in which a stage computes micro-batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Schedule {
+    /// One forward, one backward; interleaved where a stage has several chunks.
+    #[default]
+    OneForwardOneBackward,
+    /// Zero bubble of the memory of 1F1B (ZB-H1, arXiv 2401.10241): weights' gradients fill the bubble.
+    ZeroBubble,
+    /// Zero bubble with about twice the activations (ZB-H2).
+    ZeroBubble2,
+    /// From both ends, with all weights twice (DeepSeek-V3's report, section 3.2.1).
+    DualPipe,
+}
+
+impl Schedule {
+    /// All schedules with the names by which they are chosen.
+    pub const ALL: [(Self, &str); 4] = [
+        (Self::OneForwardOneBackward, "1f1b"),
+        (Self::ZeroBubble, "zb-h1"),
+        (Self::ZeroBubble2, "zb-h2"),
+        (Self::DualPipe, "dualpipe"),
+    ];
+
+    /// How long a stage waits in a step: `p` stages, forward `f`, input gradient `b` and weight gradient `w` of a
+    /// micro-batch on a stage, `v` chunks per stage. Closed forms for equal stages.
+    pub fn bubble(self, p: f64, [f, b, w]: [f64; 3], v: f64) -> f64 {
+        let waits = match self {
+            Self::OneForwardOneBackward => (p - 1.0) * (f + b + w) / v,
+            Self::ZeroBubble => (p - 1.0) * (f + b - w),
+            Self::ZeroBubble2 => (p - 1.0) * (f + b - 2.0 * w),
+            Self::DualPipe => (p / 2.0 - 1.0) * ((f + b + w) + b - 2.0 * w),
+        };
+        waits.max(0.0)
+    }
+}
+
+/// A step whose time is asked for.
+#[derive(Clone, Debug)]
+pub struct StepQuestion<'a> {
+    /// The model.
+    pub model: &'a Transformer,
+    /// The GPU.
+    pub device: &'a Device,
+    /// The layout.
+    pub degrees: Degrees,
+    /// Chunks of layers per stage.
+    pub virtual_stages: u32,
+    /// The order of micro-batches.
+    pub schedule: Schedule,
+    /// Tokens of a sequence.
+    pub sequence: u32,
+    /// Sequences of a step over all replicas.
+    pub global_batch: u64,
+    /// Sequences of a micro-batch.
+    pub micro_batch: u32,
+    /// The type of products.
+    pub precision: Precision,
+    /// The software.
+    pub stack: Stack,
+    /// How attention is computed.
+    pub attention: AttentionKernel,
+    /// What is computed again.
+    pub recomputation: Recomputation,
+    /// What replicas share.
+    pub sharding: Sharding,
+    /// Whether norms and residuals are spread over the ranks of a tensor group.
+    pub is_sequence_parallel: bool,
+}
+
+/// Why a step is not possible.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LayoutError {
+    /// The GPU can't do it.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A degree does not divide what it splits.
+    #[error("{degree} = {value} does not divide {what} ({of}); {nearest} does")]
+    DoesNotDivide {
+        /// The degree's name.
+        degree: &'static str,
+        /// Its value.
+        value: u64,
+        /// What it splits.
+        what: &'static str,
+        /// The number of these.
+        of: u64,
+        /// The nearest degree that divides it.
+        nearest: u64,
+    },
+    /// There are more parts than what is split.
+    #[error("{degree} = {value} is more than {what} ({of})")]
+    TooMany {
+        /// The degree's name.
+        degree: &'static str,
+        /// Its value.
+        value: u64,
+        /// What it splits.
+        what: &'static str,
+        /// The number of these.
+        of: u64,
+    },
+}
+
+/// The columns of a step: what factors of the software multiply.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StepColumns {
+    /// Times in µs on the busiest stage over the whole step, waiting included.
+    pub times: Times,
+    /// Forward passes of a layer that the host launches one after the other: a backward pass counts twice.
+    pub launches: f64,
+    /// The same times the experts of a layer on a rank.
+    pub expert_launches: f64,
+    /// Of the times, what stages wait for each other.
+    pub bubble: Times,
+    /// Of the times, what the step ends with: the optimizer.
+    pub optimizer_us: f64,
+    /// Of the times, exchanges of gradients and parameters.
+    pub data_exchange_us: f64,
+}
+
+fn divides(degree: &'static str, value: u64, what: &'static str, of: u64) -> Result<(), LayoutError> {
+    if value == 0 || !of.is_multiple_of(value) {
+        let nearest = (1..=of.min(1 << 16)).filter(|n| of.is_multiple_of(*n)).min_by_key(|n| n.abs_diff(value));
+        return Err(LayoutError::DoesNotDivide { degree, value, what, of, nearest: nearest.unwrap_or(1) });
+    }
+    Ok(())
+}
+
+impl StepQuestion<'_> {
+    /// Micro-batches of a replica in a step.
+    pub fn micro_batches(&self) -> u64 {
+        self.global_batch / (u64::from(self.degrees.data) * u64::from(self.micro_batch)).max(1)
+    }
+
+    /// Whether the layout is possible.
+    ///
+    /// # Errors
+    /// Returns the first rule that it breaks, with the nearest value that would do.
+    pub fn check(&self) -> Result<(), LayoutError> {
+        let Degrees { tensor, pipeline, context, expert, data } = self.degrees;
+        self.device.check(self.precision)?;
+        for (layer, _) in &self.model.layers {
+            let (heads, ..) = layer.attention.heads();
+            divides("tp", tensor.into(), "the attention heads", heads.into())?;
+            if let Some((experts, _)) = layer.feed_forward.experts() {
+                divides("ep", expert.into(), "the experts", experts.into())?;
+            }
+        }
+        divides("cp", context.into(), "the sequence", self.sequence.into())?;
+        let batch = u64::from(data) * u64::from(self.micro_batch);
+        divides("dp × the micro-batch", batch, "the global batch", self.global_batch)?;
+        let parts = u64::from(pipeline) * u64::from(self.virtual_stages.max(1));
+        if parts > self.model.depth().into() {
+            let (value, of) = (parts, self.model.depth().into());
+            return Err(LayoutError::TooMany { degree: "pp × virtual stages", value, what: "the layers", of });
+        }
+        let experts = self.model.layers.iter().any(|(layer, _)| layer.feed_forward.experts().is_some());
+        if experts {
+            let of = u64::from(data) * u64::from(context) * u64::from(tensor);
+            divides("ep", expert.into(), "the ranks of a stage (tp × cp × dp)", of)?;
+        } else if expert > 1 {
+            let value = expert.into();
+            return Err(LayoutError::TooMany { degree: "ep", value, what: "the experts of a dense model", of: 1 });
+        }
+        Ok(())
+    }
+
+    fn place(&self) -> LayerPlace<'_> {
+        LayerPlace {
+            device: self.device,
+            stack: self.stack,
+            attention: self.attention,
+            precision: self.precision,
+            hidden: self.model.hidden.into(),
+            batch: self.micro_batch.into(),
+            sequence: self.sequence.into(),
+            tensor: self.degrees.tensor.into(),
+            context: self.degrees.context.into(),
+            expert: self.degrees.expert.into(),
+            is_sequence_parallel: self.is_sequence_parallel,
+            is_rms: self.model.norm == Norm::Rms,
+        }
+    }
+
+    /// The group of ranks with the same part of every matrix: replicas and parts of sequences.
+    fn replicas(&self) -> Group {
+        let Degrees { tensor, context, data, .. } = self.degrees;
+        Group::of(data.saturating_mul(context), tensor, self.device.linked_gpus)
+    }
+
+    /// Exchanges of a layer that nothing hides, forward and backward: of tensor groups, of keys and values around the
+    /// ranks of a sequence, and of tokens to experts.
+    fn layer_exchange(&self, layer: &Layer, times: &LayerTimes) -> [f64; 2] {
+        let Degrees { tensor, context, expert, .. } = self.degrees;
+        let (device, place) = (self.device, self.place());
+        let tokens = place.tokens();
+        let row_bytes = 2.0 * tokens * place.hidden;
+        let reduce = device.all_reduce_us(Group::of(tensor, 1, device.linked_gpus), row_bytes);
+        let (mut forward, mut backward) = (2.0 * reduce, 2.0 * reduce);
+        if context > 1 {
+            let (_, kv_heads, width) = layer.attention.heads();
+            let own = 4.0 * tokens * (f64::from(kv_heads) / place.tensor).ceil() * width;
+            let around = device.around_us(Group::of(context, tensor, device.linked_gpus), own);
+            forward += (around - times.forward.attention).max(0.0);
+            backward += (2.0 * around - times.backward.attention).max(0.0);
+        }
+        if let Some((_, top_k)) = layer.feed_forward.experts() {
+            let group = Group::of(expert, tensor, device.linked_gpus);
+            let sent = device.experts_us(group, row_bytes, top_k.into());
+            forward += 2.0 * sent;
+            backward += 2.0 * sent;
+        }
+        [forward, backward]
+    }
+
+    /// The output layer with its loss, and the embedding, forward and backward.
+    fn ends(&self) -> [f64; 2] {
+        let place = self.place();
+        let (tokens, hidden) = (place.tokens(), place.hidden);
+        let columns = f64::from(self.model.vocabulary) / place.tensor;
+        let product = |shape| self.device.product_us(shape, Precision::Bf16);
+        let [loss, loss_back] = if self.stack.is_fused() { [10.0, 6.0] } else { [35.6, 11.6] };
+        let pass = |bytes: f64| self.device.pass_us(bytes, 0.85);
+        let logits = tokens * columns;
+        let forward = product([tokens, hidden, columns]) + pass(loss * logits) + pass(4.0 * tokens * hidden);
+        let backward = product([tokens, columns, hidden])
+            + product([hidden, tokens, columns])
+            + pass(loss_back * logits)
+            + pass(4.0 * tokens * hidden);
+        [forward, backward]
+    }
+
+    /// Parameters of a rank of the busiest stage, without experts and of experts.
+    pub(super) fn rank_parameters(&self) -> [f64; 2] {
+        let Degrees { tensor, pipeline, expert, .. } = self.degrees;
+        let (tensor, stages) = (f64::from(tensor), f64::from(pipeline));
+        let mut all = [0.0; 2];
+        for (layer, count) in &self.model.layers {
+            let [own, experts] = layer.parameters(self.model.hidden, self.model.norm);
+            all[0] += f64::from(*count) * own as f64;
+            all[1] += f64::from(*count) * experts as f64;
+        }
+        let [first, last] = self.model.ends().map(|parameters| parameters as f64);
+        let ends = if pipeline == 1 { first + last } else { first.max(last) };
+        [all[0] / tensor / stages + ends / tensor, all[1] / f64::from(expert.max(1)) / stages]
+    }
+
+    /// The columns of the step.
+    pub fn columns(&self) -> StepColumns {
+        let Degrees { pipeline, expert, .. } = self.degrees;
+        let place = self.place();
+        let depth = f64::from(self.model.depth().max(1));
+        let stages = f64::from(pipeline);
+        let micro_batches = self.micro_batches().max(1) as f64;
+        let chunks = if pipeline > 1 { f64::from(self.virtual_stages.max(1)) } else { 1.0 };
+        // Of all layers: forward, backward with what is computed again, and of that the gradients of weights.
+        let (mut forward, mut backward) = (Times::default(), Times::default());
+        let mut local_experts = 0.0;
+        for (layer, count) in &self.model.layers {
+            let times = layer_times(&place, layer);
+            let [sent, sent_back] = self.layer_exchange(layer, &times);
+            let exchange = |us: f64| Times { exchange: us, ..Times::default() };
+            let once = times.forward.plus(exchange(sent));
+            let mut again = times.again(self.recomputation);
+            if self.recomputation == Recomputation::Layers {
+                again.exchange += sent;
+            }
+            forward = forward.plus(once.times((*count).into()));
+            backward = backward.plus(times.backward.plus(exchange(sent_back)).plus(again).times((*count).into()));
+            if let Some((experts, _)) = layer.feed_forward.experts() {
+                local_experts += f64::from(*count) * f64::from(experts) / f64::from(expert.max(1));
+            }
+        }
+        let both = forward.plus(backward);
+        let of_stage = both.times(1.0 / stages);
+        let [end, end_back] = self.ends();
+        // The last stage has the output layer; the first ones have the layers that don't divide evenly.
+        let per_layer = both.total() / depth;
+        let depth_whole = self.model.depth();
+        let (most, least) = (depth_whole.div_ceil(pipeline.max(1)), depth_whole / pipeline.max(1));
+        let longest = (per_layer * f64::from(most)).max(per_layer * f64::from(least) + end + end_back);
+        let beyond = Times { compute: (longest - of_stage.total()).max(0.0), ..Times::default() };
+        let steady = of_stage.plus(beyond).times(micro_batches);
+        let [f, whole_backward] = [forward.total() / stages, backward.total() / stages];
+        // The gradient of a weight takes as long as the forward pass.
+        let weights = f.min(whole_backward / 2.0);
+        let waits = self.schedule.bubble(stages, [f, whole_backward - weights, weights], chunks);
+        let bubble = of_stage.times(if of_stage.total() > 0.0 { waits / of_stage.total() } else { 0.0 });
+        let mut times = steady.plus(bubble);
+        if pipeline > 1 {
+            times.exchange += self.messages(chunks, micro_batches + stages - 1.0);
+        }
+        let data_exchange_us = self.data_exchange(&forward, &backward, micro_batches);
+        times.exchange += data_exchange_us;
+        let optimizer_us = self.optimizer();
+        times.compute += optimizer_us;
+        let passes = 3.0
+            + match self.recomputation {
+                Recomputation::Layers => 1.0,
+                Recomputation::Operators => 0.5,
+                Recomputation::Attention | Recomputation::Nothing => 0.0,
+            };
+        let launched = (micro_batches + (stages - 1.0) / chunks) / stages * passes;
+        StepColumns {
+            times,
+            launches: launched * depth,
+            expert_launches: launched * local_experts,
+            bubble,
+            optimizer_us,
+            data_exchange_us,
+        }
+    }
+
+    /// Messages between stages.
+    fn messages(&self, chunks: f64, micro_batches: f64) -> f64 {
+        let place = self.place();
+        let spread = if self.is_sequence_parallel || self.degrees.tensor > 1 { place.tensor } else { 1.0 };
+        let bytes = 2.0 * place.tokens() * place.hidden / spread;
+        let stage_gpus = self.degrees.gpus() / u64::from(self.degrees.pipeline.max(1));
+        let is_linked = stage_gpus.saturating_mul(2) <= self.device.linked_gpus.into();
+        2.0 * chunks * self.device.message_us(is_linked, bytes) * micro_batches
+    }
+
+    /// Exchanges of gradients and parameters that computing does not hide.
+    fn data_exchange(&self, forward: &Times, backward: &Times, micro_batches: f64) -> f64 {
+        let (device, group) = (self.device, self.replicas());
+        if group.ranks < 2 {
+            return 0.0;
+        }
+        let [parameters, of_experts] = self.rank_parameters();
+        let Degrees { pipeline, expert, .. } = self.degrees;
+        let gradient_bytes = self.stack.gradient_bytes();
+        let of_expert_ranks = Group { ranks: (group.ranks / expert.max(1)).max(1), linked: 1 };
+        let experts = device.all_reduce_us(of_expert_ranks, gradient_bytes * of_experts);
+        if self.sharding == Sharding::Parameters {
+            // Unit by unit: the gather of the next layer beside this one.
+            let depth = f64::from(self.model.depth().max(1));
+            let layers = (depth / f64::from(pipeline)).ceil();
+            let unit = parameters / layers;
+            let gather = device.gather_us(group, 2.0 * unit);
+            let scatter = device.gather_us(group, gradient_bytes * unit);
+            let hidden_forward = (gather - (forward.compute + forward.attention) / depth).max(0.0);
+            let hidden_backward = (gather + scatter - (backward.compute + backward.attention) / depth).max(0.0);
+            let once = layers * (hidden_forward + hidden_backward) + 2.0 * gather + scatter;
+            // With stages, parameters stay gathered over the micro-batches.
+            return once * if pipeline == 1 { micro_batches } else { 1.0 } + experts;
+        }
+        let reduced = gradient_bytes * parameters;
+        let (reduce, gather) = match self.sharding {
+            Sharding::Nothing => (device.all_reduce_us(group, reduced), 0.0),
+            _ => (device.gather_us(group, reduced), device.gather_us(group, 2.0 * parameters)),
+        };
+        if !self.stack.overlaps_gradients() {
+            return reduce + gather + experts;
+        }
+        // Behind the first and the last micro-batch; a share of the bandwidth and of the multiprocessors is lost.
+        let beside = (forward.total() + backward.total()) / f64::from(pipeline) * 0.7;
+        (reduce - beside).max(0.0) + (gather - beside / 2.0).max(0.0) + 0.05 * (reduce + gather) + experts * 0.05
+    }
+
+    /// The optimizer: reads and writes 36 to 45 bytes per parameter, as sampled.
+    fn optimizer(&self) -> f64 {
+        let [parameters, of_experts] = self.rank_parameters();
+        let replicas = f64::from(self.degrees.data) * f64::from(self.degrees.context);
+        let of_expert = (replicas / f64::from(self.degrees.expert.max(1))).max(1.0);
+        let share = |among: f64| if self.sharding == Sharding::Nothing { 1.0 } else { 1.0 / among };
+        let bytes = if self.stack.is_fused() { 36.0 } else { 45.0 };
+        let own = parameters * share(replicas) + of_experts * share(of_expert);
+        self.device.pass_us(bytes * own, 0.85)
+    }
+}

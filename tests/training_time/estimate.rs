@@ -1,0 +1,312 @@
+//! Steps estimated without samples, against published steps that were measured:
+//! `cargo test --release --test training_time estimate -- --nocapture`
+//!
+//! Factors of the software are learnt from the steps of the other sources: nothing of a source that is judged was seen.
+
+use std::collections::BTreeMap;
+
+use collectune::training_time::{
+    catalogue::Catalogue,
+    estimate::{
+        device::{Device, Precision},
+        efficiency::AttentionKernel,
+        factors::{Factors, MeasuredColumns},
+        stack::{Recomputation, Sharding, Stack},
+        step::{Degrees, Schedule, StepQuestion},
+    },
+    models::{Attention, FeedForward, Layer, Norm, Transformer, known},
+};
+
+use super::support::real;
+
+/// A published step: where it is from, what ran in words, and its columns with the time.
+struct Published {
+    source: String,
+    /// The model, GPU and precision: rows of one group are alike.
+    group: String,
+    step: MeasuredColumns,
+}
+
+/// The fields of a line with quotes.
+fn fields(line: &str) -> Vec<String> {
+    let (mut all, mut field, mut is_quoted) = (Vec::new(), String::new(), false);
+    for letter in line.chars() {
+        match letter {
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => all.push(std::mem::take(&mut field)),
+            _ => field.push(letter),
+        }
+    }
+    all.push(field);
+    all
+}
+
+fn table(name: &str) -> Vec<BTreeMap<String, String>> {
+    let text = real::text(name);
+    let mut lines = text.trim_start_matches('\u{feff}').lines();
+    let header = fields(lines.next().unwrap());
+    lines.map(|line| header.iter().map(|key| key.trim().to_owned()).zip(fields(line)).collect()).collect()
+}
+
+/// A model as GPT-2 has it, with biases everywhere.
+fn gpt(hidden: u32, heads: u32, layers: u32, vocabulary: u32, positions: u32) -> Transformer {
+    let layer = Layer {
+        attention: Attention::Grouped {
+            heads,
+            kv_heads: heads,
+            width: hidden / heads,
+            has_bias: true,
+            has_output_bias: true,
+            has_qk_norms: false,
+            has_sinks: false,
+            window: None,
+        },
+        feed_forward: FeedForward::Dense { width: 4 * hidden, is_gated: false, has_bias: true },
+    };
+    Transformer { hidden, vocabulary, is_tied: true, positions, norm: Norm::Layer, layers: vec![(layer, layers)] }
+}
+
+/// The model of a row: known by name, one of MPT's shapes, Selene's, or written out as `gpt-1.7b:L24,h2304,a24`.
+fn model(name: &str, sequence: u32) -> Transformer {
+    if let Some((_, shape)) = name.split_once(':') {
+        let of = |key: char| shape.split(',').find_map(|part| part.strip_prefix(key)?.parse().ok()).unwrap();
+        return gpt(of('h'), of('a'), of('L'), 51_200, sequence);
+    }
+    match name {
+        "megatron-22b" => return gpt(6_144, 64, 48, 51_200, sequence),
+        "gpt3-175b" => return gpt(12_288, 96, 96, 51_200, sequence),
+        "turing-530b" => return gpt(20_480, 128, 105, 51_200, sequence),
+        _ => {}
+    }
+    if let Ok(model) = known(name) {
+        return model;
+    }
+    let row = table("step/mpt_shapes.csv").into_iter().find(|row| row["model"] == name).unwrap();
+    let of = |key: &str| row[key].parse().unwrap();
+    gpt(of("hidden"), of("heads"), of("layers"), of("vocabulary"), sequence)
+}
+
+fn device(name: &str) -> Device {
+    let name = if name == "B200-SXM" { "B200" } else { name };
+    Device::of(&Catalogue::built_in(), name).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What a row's columns say of how it ran.
+fn settings(source: &str, row: &BTreeMap<String, String>) -> (Stack, AttentionKernel, Sharding, bool) {
+    let is_hopper = row["gpu"].starts_with("H100");
+    let (stack, is_spread) = match source {
+        "selene" | "megatron-paper" => (Stack::MegatronLm, row["note"].contains("sequence parallel")),
+        "torchtitan-202412" if row["compile"] == "yes" => (Stack::TorchTitan, true),
+        "torchtitan-202412" => (Stack::TorchTitanEager, true),
+        "megatron-bridge" => (Stack::MegatronCore, true),
+        _ => (Stack::Fsdp, false),
+    };
+    let attention = match row["attention"].as_str() {
+        "unfused" => AttentionKernel::Unfused,
+        "cudnn-flash" => AttentionKernel::Flash3,
+        // llm-foundry's kernel of 2023 is of the first generation on Hopper.
+        "flash" if is_hopper => AttentionKernel::Flash1,
+        _ => AttentionKernel::Flash2,
+    };
+    let sharding = match row["sharding"].as_str() {
+        "none" => Sharding::Nothing,
+        "distributed-optimizer" => Sharding::Optimizer,
+        _ => Sharding::Parameters,
+    };
+    (stack, attention, sharding, is_spread)
+}
+
+fn published() -> Vec<Published> {
+    let mut all: Vec<Published> = Vec::new();
+    let mut seen = Vec::new();
+    for row in table("step/measured_steps.csv") {
+        let source = row["source"].as_str();
+        let number = |key: &str| row[key].parse::<f64>().ok();
+        let count = |key: &str| number(key).map_or(1, |value| value as u32);
+        let sequence = count("sequence");
+        // Of a run that each release repeats, the newest counts; releases stand newest first.
+        let run: Vec<&str> = ["model", "gpu", "precision", "gpus", "global_batch", "sequence", "tp", "pp", "cp", "ep", "micro_batch"]
+            .map(|key| row[key].as_str())
+            .to_vec();
+        if source == "megatron-bridge" {
+            let run = run.join("|");
+            if seen.contains(&run) {
+                continue;
+            }
+            seen.push(run);
+        }
+        let device = device(&row["gpu"]);
+        let model = model(&row["model"], sequence);
+        let (stack, attention, sharding, is_sequence_parallel) = settings(source, &row);
+        let precision = match row["precision"].as_str() {
+            "bf16" | "fp16" | "bf16-pure" => Precision::Bf16,
+            "nvfp4" => Precision::Fp4,
+            _ => Precision::Fp8,
+        };
+        let recomputation = match row["recompute"].as_str() {
+            "full" => Recomputation::Layers,
+            "selective" => Recomputation::Attention,
+            "selective-op" => Recomputation::Operators,
+            _ => Recomputation::Nothing,
+        };
+        let interleaved = source == "torchtitan-202412" && row["note"].contains("interleaved");
+        let question = |micro_batch: u32| StepQuestion {
+            model: &model,
+            device: &device,
+            degrees: Degrees {
+                tensor: count("tp"),
+                pipeline: count("pp"),
+                context: count("cp"),
+                expert: count("ep"),
+                data: count("dp"),
+            },
+            virtual_stages: if interleaved { 2 } else { count("virtual_stages") },
+            schedule: Schedule::OneForwardOneBackward,
+            sequence,
+            global_batch: number("global_batch").unwrap() as u64,
+            micro_batch,
+            precision,
+            stack,
+            attention,
+            recomputation,
+            sharding,
+            is_sequence_parallel,
+        };
+        let time_us = 1e6 * number("step_s").unwrap();
+        // The micro-batch was not published everywhere: the fastest one then.
+        let micro_batches: Vec<u32> = match number("micro_batch") {
+            Some(size) => vec![size as u32],
+            None => [1, 2, 4, 8, 16].into_iter().filter(|size| question(*size).check().is_ok()).collect(),
+        };
+        let columns = micro_batches.iter().map(|size| question(*size).columns());
+        let columns = columns.min_by(|a, b| a.times.total().total_cmp(&b.times.total())).unwrap();
+        all.push(Published {
+            source: source.to_owned(),
+            group: ["model", "gpu"].map(|key| row[key].as_str()).join(" "),
+            step: MeasuredColumns { columns, time_us, weight: 1.0 },
+        });
+    }
+    for name in ["multi", "single"] {
+        let device = device("A100");
+        for row in table(&format!("training_time/vtrain/ground_truth_{name}.csv")) {
+            let of = |key: &str| row[key].parse::<f64>().unwrap() as u32;
+            let (hidden, layers) = (of("hidden size"), of("# layers"));
+            let model = gpt(hidden, of("attention heads"), layers, 51_200, of("sequence length"));
+            let question = StepQuestion {
+                model: &model,
+                device: &device,
+                degrees: Degrees {
+                    tensor: of("tensor parallelism"),
+                    pipeline: of("pipeline parallelism"),
+                    context: 1,
+                    expert: 1,
+                    data: of("data parallelism"),
+                },
+                virtual_stages: 1,
+                schedule: Schedule::OneForwardOneBackward,
+                sequence: of("sequence length"),
+                global_batch: of("global batch").into(),
+                micro_batch: of("micro batch"),
+                precision: Precision::Bf16,
+                stack: Stack::MegatronLm,
+                attention: AttentionKernel::Unfused,
+                recomputation: Recomputation::Layers,
+                sharding: Sharding::Nothing,
+                is_sequence_parallel: false,
+            };
+            let time_us = 1e3 * row["iteration time (ms)"].parse::<f64>().unwrap();
+            all.push(Published {
+                source: format!("vtrain-{name}"),
+                group: format!("{hidden} {layers} {} {}", of("# GPUs"), of("global batch")),
+                step: MeasuredColumns { columns: question.columns(), time_us, weight: 1.0 },
+            });
+        }
+    }
+    all
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// The source's family: its rows tell of each other.
+fn family(source: &str) -> &str {
+    source.split('-').next().unwrap()
+}
+
+/// Steps, in which every source has the same weight.
+fn even<'a>(steps: impl Iterator<Item = &'a Published> + Clone) -> Vec<MeasuredColumns> {
+    let of = |source: &str| steps.clone().filter(|step| step.source == source).count() as f64;
+    steps.clone().map(|step| MeasuredColumns { weight: 1.0 / of(&step.source), ..step.step }).collect()
+}
+
+fn sources(all: &[Published]) -> Vec<String> {
+    let mut sources: Vec<String> = all.iter().map(|step| step.source.clone()).collect();
+    sources.dedup();
+    sources
+}
+
+/// Factors for a source, learnt from all others.
+fn left_out(all: &[Published], source: &str) -> Factors {
+    Factors::learnt(&even(all.iter().filter(|step| step.source != source)))
+}
+
+fn error(factors: &Factors, step: &MeasuredColumns) -> f64 {
+    factors.time_us(&step.columns) / step.time_us - 1.0
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn steps_of_sources_that_were_left_out_are_predicted() {
+    let all = published();
+    let mut medians = Vec::new();
+    for source in sources(&all) {
+        let factors = left_out(&all, &source);
+        let own: Vec<&Published> = all.iter().filter(|step| step.source == source).collect();
+        let mut errors: Vec<f64> = own.iter().map(|step| error(&factors, &step.step).abs()).collect();
+        let mut signed: Vec<f64> = own.iter().map(|step| error(&factors, &step.step)).collect();
+        let (median_error, signed) = (median(&mut errors), median(&mut signed));
+        println!(
+            "{source:22} {:4} steps: median error {:5.1} % (signed {:5.1} %), p90 {:5.1} %; {factors:.3?}",
+            own.len(),
+            100.0 * median_error,
+            100.0 * signed,
+            100.0 * errors[errors.len() * 9 / 10],
+        );
+        medians.push(median_error);
+    }
+    println!("all: {:?}", Factors::learnt(&even(all.iter())));
+    println!("median of the sources' medians: {:.1} %", 100.0 * median(&mut medians.clone()));
+    assert!(median(&mut medians) <= 0.15);
+    assert!(medians.iter().all(|error| *error <= 0.25), "{medians:?}");
+    let _ = family;
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn three_steps_of_one_s_own_sharpen_the_answer() {
+    let all = published();
+    let mut medians = Vec::new();
+    for source in sources(&all) {
+        let before = left_out(&all, &source);
+        let mut groups: BTreeMap<&str, Vec<&Published>> = BTreeMap::new();
+        for step in all.iter().filter(|step| step.source == source) {
+            // Runs of one model on one GPU; of a benchmark that varies models on one system, the system.
+            let group = if source == "megatron-bridge" || source == "vtrain-single" { step.group.as_str() } else { "" };
+            groups.entry(group).or_default().push(step);
+        }
+        for (group, steps) in groups.iter().filter(|(_, steps)| steps.len() > 3) {
+            let own = [0, steps.len() / 2, steps.len() - 1].map(|at| steps[at].step);
+            let factors = before.moved_by(&own);
+            let mut errors: Vec<f64> = steps.iter().map(|step| error(&factors, &step.step).abs()).collect();
+            let error = median(&mut errors);
+            if source != "vtrain-single" {
+                println!("{source:22} {group:30} {:4} steps: {:.1} %", steps.len(), 100.0 * error);
+            }
+            medians.push(error);
+        }
+    }
+    println!("median with three own steps: {:.1} %", 100.0 * median(&mut medians));
+    assert!(median(&mut medians) <= 0.08);
+}

@@ -10,7 +10,7 @@ use collectune::training_time::{
     estimate::{
         device::{Device, Precision},
         efficiency::AttentionKernel,
-        factors::{Factors, MeasuredColumns},
+        factors::{Factors, LEARNT, MeasuredColumns, WITHOUT_STEPS, WITH_OWN_STEPS},
         stack::{Recomputation, Sharding, Stack},
         step::{Degrees, Schedule, StepQuestion},
     },
@@ -280,7 +280,6 @@ fn steps_of_sources_that_were_left_out_are_predicted() {
     println!("median of the sources' medians: {:.1} %", 100.0 * median(&mut medians.clone()));
     assert!(median(&mut medians) <= 0.15);
     assert!(medians.iter().all(|error| *error <= 0.25), "{medians:?}");
-    let _ = family;
 }
 
 #[test]
@@ -309,4 +308,109 @@ fn three_steps_of_one_s_own_sharpen_the_answer() {
     }
     println!("median with three own steps: {:.1} %", 100.0 * median(&mut medians));
     assert!(median(&mut medians) <= 0.08);
+}
+
+/// The error of a step in units of its doubt.
+fn residual(factors: &Factors, step: &MeasuredColumns) -> f64 {
+    (step.time_us / factors.time_us(&step.columns)).ln() / factors.doubt(&step.columns)
+}
+
+/// The value below which this share of the weight lies.
+fn quantile(values: &mut [(f64, f64)], share: f64) -> f64 {
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let total: f64 = values.iter().map(|(_, weight)| weight).sum();
+    let mut sum = 0.0;
+    let found = values.iter().find(|(_, weight)| {
+        sum += weight;
+        sum >= share * total
+    });
+    found.unwrap().0
+}
+
+/// Residuals of the steps of each source, with their weight.
+type Residuals = BTreeMap<String, Vec<f64>>;
+
+/// The share of the steps of each source that lie within ends which were learnt from the other families.
+fn covered(residuals: &Residuals) -> f64 {
+    let mut shares = Vec::new();
+    for (source, own) in residuals {
+        let others = residuals.iter().filter(|(other, _)| family(other) != family(source));
+        let mut others: Vec<(f64, f64)> =
+            others.flat_map(|(_, of)| of.iter().map(|value| (*value, 1.0 / of.len() as f64))).collect();
+        let (low, high) = (quantile(&mut others, 0.05), quantile(&mut others, 0.95));
+        let held = own.iter().filter(|value| (low..=high).contains(*value)).count() as f64 / own.len() as f64;
+        println!("{source:22} ends {low:.2} {high:.2} learnt from others hold {:.0} %", 100.0 * held);
+        shares.push(held);
+    }
+    shares.iter().sum::<f64>() / shares.len() as f64
+}
+
+fn ends(residuals: &Residuals) -> [f64; 2] {
+    let all = residuals.values().flat_map(|of| of.iter().map(|value| (*value, 1.0 / of.len() as f64)));
+    let mut all: Vec<(f64, f64)> = all.collect();
+    [0.05, 0.95].map(|share| quantile(&mut all, share))
+}
+
+fn is_near(found: f64, shipped: f64) -> bool {
+    (found / shipped - 1.0).abs() < 0.02
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn intervals_hold_what_they_say() {
+    let all = published();
+    let mut without = Residuals::new();
+    let mut with = Residuals::new();
+    for source in sources(&all) {
+        let before = left_out(&all, &source);
+        let own: Vec<MeasuredColumns> = all.iter().filter(|step| step.source == source).map(|step| step.step).collect();
+        without.insert(source.clone(), own.iter().map(|step| residual(&before, step)).collect());
+        let measured = [0, own.len() / 2, own.len() - 1];
+        let factors = before.moved_by(&measured.map(|at| own[at]));
+        let rest = (0..own.len()).filter(|at| !measured.contains(at));
+        with.insert(source, rest.map(|at| residual(&factors, &own[at])).collect());
+    }
+    let held = covered(&without);
+    println!("without steps of one's own: {:.1} % on average; ends of all {:.3?}", 100.0 * held, ends(&without));
+    let held_with = covered(&with);
+    println!("with three: {:.1} % on average; ends of all {:.3?}", 100.0 * held_with, ends(&with));
+    assert!((0.85..=0.95).contains(&held) && (0.85..=0.95).contains(&held_with), "{held} {held_with}");
+    for (found, shipped) in [(ends(&without), WITHOUT_STEPS), (ends(&with), WITH_OWN_STEPS)] {
+        assert!(found.iter().zip(shipped).all(|(found, shipped)| is_near(*found, shipped)), "{found:?}: {shipped:?}");
+    }
+    let learnt = Factors::learnt(&even(all.iter()));
+    println!("{learnt:?}");
+    assert!(is_near(learnt.compute, LEARNT.compute) && is_near(learnt.attention, LEARNT.attention));
+    assert!(is_near(learnt.exchange, LEARNT.exchange) && is_near(learnt.experts, LEARNT.experts));
+    assert!(is_near(learnt.host_us, LEARNT.host_us) && is_near(learnt.host_expert_us, LEARNT.host_expert_us));
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn the_layout_that_is_predicted_fastest_is_nearly_the_fastest() {
+    let all = published();
+    // Steps of other sources, and those of the same table of models of another width.
+    let width = |step: &Published| step.group.split(' ').next().unwrap().to_owned();
+    let mut regrets = Vec::new();
+    let mut groups: BTreeMap<(String, String, String), Vec<&Published>> = BTreeMap::new();
+    for step in all.iter().filter(|step| family(&step.source) == "vtrain") {
+        groups.entry((step.source.clone(), width(step), step.group.clone())).or_default().push(step);
+    }
+    let mut learnt: BTreeMap<(String, String), Factors> = BTreeMap::new();
+    for ((source, hidden, _), steps) in groups.iter().filter(|(_, steps)| steps.len() > 1) {
+        let key = (source.clone(), hidden.clone());
+        let factors = learnt.entry(key).or_insert_with(|| {
+            Factors::learnt(&even(all.iter().filter(|step| step.source != *source || width(step) != *hidden)))
+        });
+        let time_us = |step: &Published| factors.time_us(&step.step.columns);
+        let first = steps.iter().min_by(|a, b| time_us(a).total_cmp(&time_us(b))).unwrap();
+        let best = steps.iter().map(|step| step.step.time_us).fold(f64::INFINITY, f64::min);
+        regrets.push((source.as_str(), first.step.time_us / best - 1.0));
+    }
+    for source in ["vtrain-multi", "vtrain-single"] {
+        let of: Vec<f64> = regrets.iter().filter(|(of, _)| *of == source).map(|(_, regret)| *regret).collect();
+        let mean = of.iter().sum::<f64>() / of.len() as f64;
+        println!("{source}: regret {:.1} % on average over {} groups", 100.0 * mean, of.len());
+        assert!(mean <= 0.08, "{source}: {mean}");
+    }
 }

@@ -11,6 +11,7 @@ mod defects;
 mod estimate;
 mod experts;
 mod intake;
+mod kernel_forms;
 mod measured_steps;
 mod memory;
 mod models;

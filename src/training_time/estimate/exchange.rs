@@ -2,11 +2,19 @@
 
 use super::device::Device;
 
-/// Time of a short message in µs.
-const LATENCY_US: f64 = 15.0;
+/// Time in µs of a short message over two, four and eight GPUs of a node: 10, 14, 22 on A100, 6, 10, 16 on H100 and 10, 15,
+/// 25 on B200 (all_reduce; ai-dynamo/aiconfigurator at 095f58a). Each doubling of the nodes adds another hop.
+fn latency_us(group: Group) -> f64 {
+    let nodes = f64::from(group.ranks) / f64::from(group.linked);
+    6.0 + 2.0 * f64::from(group.linked.min(8)) + 5.0 * crate::math::log2(nodes.max(1.0))
+}
 
-/// Bytes of a message with which half of the bandwidth is reached: within a node NCCL reaches it between 8 and 64 MiB.
-const HALF_BYTES: f64 = 16_777_216.0;
+/// Two GPUs that send each other messages.
+const PAIR: Group = Group { ranks: 2, linked: 2 };
+
+/// The share of the bandwidth that a message reaches is √(bytes/(bytes + this)): near the bus bandwidth of all_reduce over
+/// eight A100 from 4 MiB (76 for 95 GB/s) over 16 MiB (140, 136) to 64 MiB (191, 197) in the same tables.
+const SLOW_BYTES: f64 = 16_777_216.0;
 
 /// The share of the links' bandwidth that the bus bandwidth of long messages reaches: on eight A100, H100, B200 and
 /// MI300X 0.74, 0.74, 0.69 and 0.71 (all_gather; the tables of ai-dynamo/aiconfigurator at 095f58a, and
@@ -50,7 +58,7 @@ impl Device {
         let links = self.link_gbps * LINK_SHARE;
         let network = self.network_gbps * NETWORK_SHARE * f64::from(group.linked);
         let gbps = if group.spans_nodes() { links.min(network) } else { links };
-        at_bandwidth(gbps, sent_bytes, message_bytes)
+        at_bandwidth(group, gbps, sent_bytes, message_bytes)
     }
 
     /// Time in µs of an all_reduce of as many bytes.
@@ -71,7 +79,7 @@ impl Device {
     /// Time in µs of a message to the rank of the next stage.
     pub fn message_us(&self, is_linked: bool, bytes: f64) -> f64 {
         let gbps = if is_linked { self.link_gbps * LINK_SHARE } else { self.network_gbps * NETWORK_SHARE };
-        at_bandwidth(gbps, bytes, bytes)
+        at_bandwidth(PAIR, gbps, bytes, bytes)
     }
 
     /// Time in µs in which a rank's tokens go to `copies` experts each that are spread over the group. Between nodes a
@@ -81,20 +89,20 @@ impl Device {
             return 0.0;
         }
         let sent = copies.min(group.ranks.into()) * token_bytes * group.others();
-        let within = at_bandwidth(self.link_gbps * LINK_SHARE, sent, sent);
+        let within = at_bandwidth(group, self.link_gbps * LINK_SHARE, sent, sent);
         let nodes = f64::from(group.ranks) / f64::from(group.linked);
         if nodes <= 1.0 {
             return within;
         }
         let reached = (nodes - 1.0) * (1.0 - crate::math::pow(1.0 - 1.0 / nodes, copies));
-        within.max(at_bandwidth(self.network_gbps * NETWORK_SHARE, token_bytes * reached, sent))
+        within.max(at_bandwidth(group, self.network_gbps * NETWORK_SHARE, token_bytes * reached, sent))
     }
 }
 
-fn at_bandwidth(gbps: f64, sent_bytes: f64, message_bytes: f64) -> f64 {
+fn at_bandwidth(group: Group, gbps: f64, sent_bytes: f64, message_bytes: f64) -> f64 {
     if sent_bytes <= 0.0 {
         return 0.0;
     }
-    let reached = message_bytes / (message_bytes + HALF_BYTES);
-    LATENCY_US + sent_bytes / (gbps * 1e3 * reached.max(1e-3))
+    let reached = (message_bytes / (message_bytes + SLOW_BYTES)).sqrt();
+    latency_us(group) + sent_bytes / (gbps * 1e3 * reached.max(1e-3))
 }

@@ -29,6 +29,23 @@ pub struct Factors {
 const BEFORE: Factors =
     Factors { compute: 1.15, attention: 1.4, exchange: 0.5, experts: 2.3, host_us: 300.0, host_expert_us: 50.0 };
 
+/// Learnt from all published steps: `tests/training_time/estimate.rs` learns them again, and says how wrong steps are that
+/// were left out.
+pub const LEARNT: Factors = Factors {
+    compute: 1.1407,
+    attention: 1.3540,
+    exchange: 0.5427,
+    experts: 2.6426,
+    host_us: 932.34,
+    host_expert_us: 106.47,
+};
+
+/// The ends of a 90 % interval, in units of [`Factors::doubt`] of ln t: of steps of a source that was left out.
+pub const WITHOUT_STEPS: [f64; 2] = [-1.228, 2.988];
+
+/// The same where three steps or more of one's own moved the factors.
+pub const WITH_OWN_STEPS: [f64; 2] = [-1.654, 2.180];
+
 /// A measured step: its columns, its time in µs and how much it counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredColumns {
@@ -76,6 +93,21 @@ impl Factors {
         let host = columns.launches * self.host_us + columns.expert_launches * self.host_expert_us;
         let longer = kernels.max(host);
         if longer > 0.0 { longer * pow(1.0 + pow(kernels.min(host) / longer, 4.0), 0.25) } else { 0.0 }
+    }
+
+    /// How uncertain the time of a step is, as a part of ln t: more where there are experts, whose kernels differ most, and
+    /// where the host takes a large part.
+    pub fn doubt(&self, columns: &StepColumns) -> f64 {
+        let time_us = self.time_us(columns);
+        let waits = if time_us > 0.0 { (1.0 - self.on(&columns.times).total() / time_us).clamp(0.0, 1.0) } else { 0.0 };
+        let with_experts = if columns.times.experts > 0.0 { 0.25 } else { 0.0 };
+        0.12 + with_experts + 0.6 * waits
+    }
+
+    /// The ends of an interval in µs, by the ends of the distribution of such errors.
+    pub fn interval_us(&self, columns: &StepColumns, [low, high]: [f64; 2]) -> [f64; 2] {
+        let (time_us, doubt) = (self.time_us(columns), self.doubt(columns));
+        [time_us * exp(low * doubt), time_us * exp(high * doubt)]
     }
 
     /// Factors learnt from steps of many kinds, for steps of another kind.

@@ -414,3 +414,60 @@ fn the_layout_that_is_predicted_fastest_is_nearly_the_fastest() {
         assert!(mean <= 0.08, "{source}: {mean}");
     }
 }
+
+/// A run of arXiv 2205.05198: tensor groups of eight, interleaved.
+fn selene(name: &str) -> (Transformer, [u32; 4]) {
+    let (pipeline, micro_batch, virtual_stages, batch) = match name {
+        "megatron-22b" => (1, 4, 1, 4),
+        "gpt3-175b" => (8, 1, 3, 64),
+        _ => (35, 1, 3, 280),
+    };
+    (model(name, 2048), [pipeline, micro_batch, virtual_stages, batch])
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn memory_is_that_of_published_figures() {
+    let device = device("A100");
+    let mut largest = 0.0_f64;
+    for row in table("step/measured_memory.csv") {
+        let (model, [pipeline, micro_batch, virtual_stages, batch]) = selene(&row["model"]);
+        let memory = |mode: &str| {
+            let recomputation = match mode {
+                _ if mode.contains("selective") => Recomputation::Attention,
+                "full" => Recomputation::Layers,
+                _ => Recomputation::Nothing,
+            };
+            let question = StepQuestion {
+                model: &model,
+                device: &device,
+                degrees: Degrees { tensor: 8, pipeline, context: 1, expert: 1, data: 1 },
+                virtual_stages,
+                schedule: Schedule::OneForwardOneBackward,
+                sequence: 2048,
+                global_batch: batch.into(),
+                micro_batch,
+                precision: Precision::Bf16,
+                stack: Stack::MegatronLm,
+                attention: AttentionKernel::Unfused,
+                recomputation,
+                sharding: Sharding::Nothing,
+                is_sequence_parallel: mode.contains("sequence parallel"),
+            };
+            assert_eq!(question.check(), Ok(()));
+            question.memory()
+        };
+        let of = memory(&row["mode"]);
+        const GIB: f64 = 1_073_741_824.0;
+        let found = match row["quantity"].as_str() {
+            "parameters and optimizer" => of.states() / GIB,
+            "activations" => of.activations / GIB,
+            _ => 100.0 * of.activations / memory("none").activations,
+        };
+        let published: f64 = row["value"].parse().unwrap();
+        println!("{:12} {:30} {:34} {found:6.2} of {published:6.2}", row["model"], row["mode"], row["quantity"]);
+        largest = largest.max((found / published - 1.0).abs());
+    }
+    println!("largest difference {:.1} %", 100.0 * largest);
+    assert!(largest <= 0.1, "{largest}");
+}

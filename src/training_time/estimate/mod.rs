@@ -9,6 +9,8 @@ pub mod efficiency;
 pub mod exchange;
 pub mod factors;
 mod layer;
+mod memory;
+
 pub mod stack;
 pub mod step;
 

@@ -1,0 +1,122 @@
+//! Memory of the fullest stage of an estimated step (arXiv 2205.05198, sections 4 and 5; ZeRO, arXiv 1910.02054).
+
+use super::{
+    efficiency::AttentionKernel,
+    stack::{Recomputation, Sharding, Stack},
+    step::{Schedule, StepQuestion},
+};
+use crate::training_time::{
+    memory::StageMemory,
+    models::{FeedForward, Layer},
+};
+
+impl StepQuestion<'_> {
+    /// Memory of a rank of the fullest stage, in bytes.
+    pub fn memory(&self) -> StageMemory {
+        let (first, last) = (self.stage_memory(true), self.stage_memory(false));
+        if last.total() > first.total() { last } else { first }
+    }
+
+    /// Of the first stage, which has most micro-batches in flight, or of the last one, which has the logits.
+    fn stage_memory(&self, is_first: bool) -> StageMemory {
+        let degrees = self.degrees;
+        let [parameters, of_experts] = self.rank_parameters();
+        let replicas = f64::from(degrees.data) * f64::from(degrees.context);
+        let of_expert = (replicas * f64::from(degrees.tensor) / f64::from(degrees.expert.max(1))).max(1.0);
+        let spread = |from: Sharding, bytes: f64| {
+            let share = |among: f64| if self.sharding >= from { 1.0 / among } else { 1.0 };
+            bytes * (parameters * share(replicas) + of_experts * share(of_expert))
+        };
+        let copies = if self.schedule == Schedule::DualPipe { 2.0 } else { 1.0 };
+        let is_fsdp = self.sharding == Sharding::Parameters;
+        // FSDP keeps its shares in single precision, and one unit at a time in half.
+        let unit = 2.0 * parameters / f64::from(self.model.depth().max(1)) * f64::from(degrees.pipeline);
+        let (weight_bytes, gradient_bytes) = match self.stack {
+            Stack::TorchTitan | Stack::TorchTitanEager => (0.0, 4.0),
+            Stack::Fsdp => (2.0, 2.0),
+            _ => (2.0, 4.0),
+        };
+        let stages = degrees.pipeline;
+        let in_flight = self.layers_in_flight(is_first);
+        let tokens = f64::from(self.micro_batch) * f64::from(self.sequence) / f64::from(degrees.context);
+        let (mut kept, mut whole) = (0.0, 0.0_f64);
+        for (layer, count) in &self.model.layers {
+            let [all, stored] = self.layer_bytes(layer).map(|per_token| per_token * tokens);
+            kept += stored * f64::from(*count) / f64::from(self.model.depth().max(1));
+            whole = whole.max(all);
+        }
+        let has_logits = !is_first || stages == 1;
+        let columns = f64::from(self.model.vocabulary) / f64::from(degrees.tensor);
+        StageMemory {
+            weights: copies * (spread(Sharding::Parameters, weight_bytes) + if is_fsdp { 2.0 * unit } else { 0.0 }),
+            gradients: spread(Sharding::Gradients, gradient_bytes),
+            optimizer: spread(Sharding::Optimizer, 12.0),
+            activations: in_flight * kept,
+            recompute: if self.recomputation == Recomputation::Layers { whole } else { 0.0 },
+            logits: if has_logits { 6.0 * tokens * columns } else { 0.0 },
+        }
+    }
+
+    /// Layers whose activations of one micro-batch are kept, summed over the micro-batches in flight.
+    fn layers_in_flight(&self, is_first: bool) -> f64 {
+        let stages = f64::from(self.degrees.pipeline);
+        let layers = (f64::from(self.model.depth()) / stages).ceil();
+        let micro_batches = self.micro_batches() as f64;
+        let chunks = f64::from(self.virtual_stages.max(1));
+        if !is_first && self.schedule == Schedule::OneForwardOneBackward {
+            return layers;
+        }
+        let passes = match self.schedule {
+            Schedule::OneForwardOneBackward if chunks > 1.0 && stages > 1.0 => {
+                stages * (1.0 + (stages - 1.0) / (stages * chunks))
+            }
+            Schedule::OneForwardOneBackward | Schedule::ZeroBubble => stages,
+            Schedule::ZeroBubble2 => 2.0 * stages - 1.0,
+            Schedule::DualPipe => stages + 1.0,
+        };
+        layers * passes.min(micro_batches.max(1.0))
+    }
+
+    /// Bytes per token of the activations of a layer: all, and those that are kept until the backward pass.
+    fn layer_bytes(&self, layer: &Layer) -> [f64; 2] {
+        let (hidden, tensor) = (f64::from(self.model.hidden), f64::from(self.degrees.tensor));
+        let spread = if self.is_sequence_parallel { tensor } else { 1.0 };
+        let (heads, kv_heads, width) = layer.attention.heads();
+        let (heads, kv_heads) = (f64::from(heads), f64::from(kv_heads));
+        let projected = 2.0 * width * (heads + 2.0 * kv_heads);
+        let attended = 2.0 * width * heads;
+        let statistics = 4.0 * heads;
+        // Inputs of the two products, what comes out of a gate and of the activation.
+        let (inner, copies) = match layer.feed_forward {
+            FeedForward::Dense { width, is_gated, .. } => (inner_bytes(is_gated) * f64::from(width), 0.0),
+            FeedForward::Experts { top_k, width, shared_width, .. } => {
+                let width = f64::from(top_k) * f64::from(width) + f64::from(shared_width);
+                (6.0 * width, 2.0 * f64::from(top_k) * hidden)
+            }
+        };
+        // Inputs of the norms and of the parts behind them; of Megatron of 2021 also the masks of dropout.
+        let rows = if self.stack.drops_out() { 10.0 } else { 8.0 } * hidden;
+        let scores = match self.attention {
+            AttentionKernel::Unfused => 5.0 * heads * f64::from(self.sequence),
+            _ => statistics,
+        };
+        let inside = projected + attended + inner + copies;
+        let whole = rows / spread + (inside + scores) / tensor;
+        let kept = match self.recomputation {
+            Recomputation::Nothing => whole,
+            Recomputation::Attention => rows / spread + inside / tensor,
+            // Every second product, the attention's output and the layer's input.
+            Recomputation::Operators => {
+                let products = projected + 4.0 * hidden + inner * 2.0 / 3.0;
+                2.0 * hidden / spread + (attended + products / 2.0) / tensor
+            }
+            Recomputation::Layers => 2.0 * hidden / spread,
+        };
+        [whole, kept]
+    }
+}
+
+/// Bytes per element of the width: the gate, the other factor and their product; or before and behind the activation.
+const fn inner_bytes(is_gated: bool) -> f64 {
+    if is_gated { 6.0 } else { 4.0 }
+}

@@ -286,7 +286,8 @@ impl Settings {
         let reader = Field::new("reader", "Read by", Control::One(readers.collect()));
         form.field(reader.usually(tuning.usual_reader().text()), &mut self.export.reader);
         // NCCLX is a kind of NCCL.
-        let others = Reader::ALL.iter().filter(|reader| **reader != Reader::Ncclx).map(|reader| reader.key().to_owned());
+        let others =
+            Reader::ALL.iter().filter(|reader| **reader != Reader::Ncclx).map(|reader| reader.key().to_owned());
         let library = Field::new("library", "Library", Control::one(&[("rccl", "RCCL"), ("nccl", "NCCL")]))
             .only_for("reader", others);
         form.field(library.usually(Library::default().text()), &mut self.export.library);

@@ -5,17 +5,23 @@
 
 use std::collections::BTreeMap;
 
-use collectune::training_time::{
-    catalogue::Catalogue,
-    estimate::{
-        device::{Device, Precision},
-        efficiency::AttentionKernel,
-        factors::{Factors, LEARNT, MeasuredColumns, WITHOUT_STEPS, WITH_OWN_STEPS},
-        stack::{Recomputation, Sharding, Stack},
-        step::{Degrees, Schedule, StepQuestion},
+use collectune::{
+    text::Problems,
+    training_time::{
+        catalogue::Catalogue,
+        estimate::{
+            device::{Device, Precision},
+            efficiency::AttentionKernel,
+            factors::{Factors, LEARNT, MeasuredColumns, WITH_OWN_STEPS, WITHOUT_STEPS},
+            own_steps,
+            question::{EstimateSettings, Estimated, GivenLayout},
+            stack::{Recomputation, Sharding, Stack},
+            step::{Degrees, Schedule, StepQuestion},
+        },
+        models::{Attention, FeedForward, Layer, Norm, Transformer, known},
     },
-    models::{Attention, FeedForward, Layer, Norm, Transformer, known},
 };
+use proptest::prelude::*;
 
 use super::support::real;
 
@@ -125,9 +131,10 @@ fn published() -> Vec<Published> {
         let count = |key: &str| number(key).map_or(1, |value| value as u32);
         let sequence = count("sequence");
         // Of a run that each release repeats, the newest counts; releases stand newest first.
-        let run: Vec<&str> = ["model", "gpu", "precision", "gpus", "global_batch", "sequence", "tp", "pp", "cp", "ep", "micro_batch"]
-            .map(|key| row[key].as_str())
-            .to_vec();
+        let run: Vec<&str> =
+            ["model", "gpu", "precision", "gpus", "global_batch", "sequence", "tp", "pp", "cp", "ep", "micro_batch"]
+                .map(|key| row[key].as_str())
+                .to_vec();
         if source == "megatron-bridge" {
             let run = run.join("|");
             if seen.contains(&run) {
@@ -470,4 +477,143 @@ fn memory_is_that_of_published_figures() {
     }
     println!("largest difference {:.1} %", 100.0 * largest);
     assert!(largest <= 0.1, "{largest}");
+}
+
+#[test]
+fn a_model_and_the_name_of_a_gpu_are_enough() {
+    let catalogue = Catalogue::built_in();
+    let model = known("llama-3.1-8b").unwrap();
+    let settings = EstimateSettings::default();
+    let go_on = |_| std::ops::ControlFlow::Continue(());
+    let answer = settings.answer(&model, &catalogue, &[], go_on).unwrap();
+    assert_eq!(answer.step.gpus, 64);
+    let [low, high] = answer.step.interval_us;
+    assert!(low < answer.step.time_us && answer.step.time_us < high);
+    let sum: f64 = answer.step.components.iter().map(|(_, us)| us).sum();
+    assert!((sum / answer.step.time_us - 1.0).abs() < 1e-9, "{sum}");
+    assert!(answer.step.first_too_much.is_none() && (0.2..0.8).contains(&answer.step.model_flop_share));
+    // The layout that is found is the first of those that are listed, and gives the same answer where it is given.
+    let best = &answer.layouts.ranked[0];
+    assert_eq!((best.degrees, best.time_us), (answer.degrees, answer.step.time_us));
+    let layout = GivenLayout {
+        tensor: best.degrees.tensor,
+        pipeline: best.degrees.pipeline,
+        micro_batch: best.micro_batch,
+        virtual_stages: best.virtual_stages,
+        ..GivenLayout::default()
+    };
+    let given = EstimateSettings { layout: Some(layout), ..settings.clone() }.answer(&model, &catalogue, &[], go_on);
+    assert_eq!(given.unwrap().step, answer.step);
+    let shares: f64 = answer.layouts.ranked.iter().map(|layout| layout.best_share).sum();
+    assert!(shares > 0.5 && shares <= 1.0 + 1e-9, "{shares}");
+    // The frontier falls in memory as it rises in time.
+    let frontier = &answer.layouts.frontier;
+    assert!(
+        frontier
+            .windows(2)
+            .all(|pair| { pair[0].time_us <= pair[1].time_us && pair[0].memory_bytes > pair[1].memory_bytes })
+    );
+}
+
+#[test]
+fn a_step_of_one_s_own_moves_the_answer_to_it() {
+    let catalogue = Catalogue::built_in();
+    let model = known("llama-3.1-8b").unwrap();
+    let layout = Some(GivenLayout { tensor: 2, micro_batch: 2, ..GivenLayout::default() });
+    let settings = EstimateSettings { layout, ..EstimateSettings::default() };
+    let go_on = |_| std::ops::ControlFlow::Continue(());
+    let before = settings.answer(&model, &catalogue, &[], go_on).unwrap();
+    let seconds = before.step.time_us / 1e6 * 1.3;
+    let rows: String = (0..3).map(|_| format!("64,{seconds},2,2\n")).collect();
+    let mut problems = Problems::default();
+    let own = own_steps::read(&format!("gpus,step_s,tp,micro_batch\n{rows}"), &mut problems).unwrap();
+    assert_eq!((own.len(), problems.count), (3, 0));
+    let after = settings.answer(&model, &catalogue, &own, go_on).unwrap();
+    assert!((after.step.time_us / before.step.time_us / 1.3 - 1.0).abs() < 0.02, "{}", after.step.time_us);
+    let width = |answer: &Estimated| (answer.step.interval_us[1] / answer.step.interval_us[0]).ln();
+    assert!(width(&after) < width(&before));
+}
+
+#[test]
+fn what_is_not_possible_is_refused_with_what_would_do() {
+    let catalogue = Catalogue::built_in();
+    let refused = |name: &str, settings: EstimateSettings| {
+        let model = known(name).unwrap();
+        settings.answer(&model, &catalogue, &[], |_| std::ops::ControlFlow::Continue(())).unwrap_err().to_string()
+    };
+    let with = |layout: GivenLayout| EstimateSettings { layout: Some(layout), ..EstimateSettings::default() };
+    let usual = EstimateSettings::default;
+    for (name, settings, said) in [
+        ("llama-3.1-8b", with(GivenLayout { tensor: 3, ..GivenLayout::default() }), "does not divide 64 GPUs"),
+        (
+            "gpt2-xl",
+            with(GivenLayout { tensor: 8, ..GivenLayout::default() }),
+            "tp = 8 does not divide the attention heads (25); 5 does",
+        ),
+        ("llama-3.1-8b", with(GivenLayout { pipeline: 64, ..GivenLayout::default() }), "is more than the layers (32)"),
+        ("llama-3.1-8b", with(GivenLayout { expert: 2, ..GivenLayout::default() }), "the experts of a dense model"),
+        ("llama-3.1-405b", EstimateSettings { gpus: 1, ..usual() }, "fits on no layout of 1 GPUs"),
+        ("llama-3.1-8b", EstimateSettings { gpu: "Z9".to_owned(), ..usual() }, "the catalogue has no GPU \"Z9\""),
+        (
+            "llama-3.1-8b",
+            EstimateSettings { gpu: "A100".to_owned(), precision: Precision::Fp8, ..usual() },
+            "A100-SXM4-80GB has no fp8: it has bf16",
+        ),
+        ("llama-3.1-8b", EstimateSettings { gpus: 100_000, ..usual() }, "searched on 1 to 16384"),
+    ] {
+        let found = refused(name, settings);
+        assert!(found.contains(said), "{said}: {found}");
+    }
+    let mut problems = Problems::default();
+    let own = own_steps::read("gpus,step_s,tp,colour\n64,2.5,x,red\n64,3,2,blue\n", &mut problems).unwrap();
+    assert_eq!(own.len(), 1);
+    let said: Vec<String> = problems.kept.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        said,
+        [
+            "line 1, column colour: \"colour\" is no column that is used",
+            "line 2, column tp: \"x\" is not a whole number above zero; the row was left out"
+        ]
+    );
+    assert_eq!(
+        own_steps::read("gpus,tp\n64,2\n", &mut problems).unwrap_err().to_string().split(';').next(),
+        Some("line 1: the table lacks step_s")
+    );
+}
+
+#[test]
+fn bubbles_are_those_of_the_closed_forms() {
+    let bubble = |schedule: Schedule, p: f64, v: f64| schedule.bubble(p, [1.0, 1.0, 1.0], v);
+    assert_eq!(bubble(Schedule::OneForwardOneBackward, 4.0, 1.0), 9.0);
+    assert_eq!([2.0, 3.0, 4.0].map(|v| bubble(Schedule::OneForwardOneBackward, 8.0, v)), [10.5, 7.0, 5.25]);
+    assert_eq!(bubble(Schedule::ZeroBubble, 8.0, 1.0), 7.0);
+    assert_eq!(bubble(Schedule::ZeroBubble2, 8.0, 1.0), 0.0);
+    assert_eq!(bubble(Schedule::DualPipe, 8.0, 1.0), 3.0 * (3.0 + 1.0 - 2.0));
+}
+
+proptest! {
+    #[test]
+    fn every_layout_that_is_possible_has_a_time(
+        tensor in 0_u32..6, pipeline in 0_u32..5, context in 0_u32..3, expert in 0_u32..4, micro in 0_u32..4,
+        name in 0_usize..4, stack in 0_usize..6, kind in 0_usize..4, sharding in 0_usize..4, schedule in 0_usize..4,
+    ) {
+        let catalogue = Catalogue::built_in();
+        let model = known(["llama-3.1-8b", "mixtral-8x7b", "deepseek-v2-lite", "gpt2-xl"][name]).unwrap();
+        let layout = GivenLayout {
+            tensor: 1 << tensor, pipeline: 1 << pipeline, context: 1 << context, expert: 1 << expert,
+            micro_batch: 1 << micro, virtual_stages: 1,
+            recomputation: Some(Recomputation::ALL[kind].0), sharding: Some(Sharding::ALL[sharding].0),
+        };
+        let settings = EstimateSettings {
+            layout: Some(layout), stack: Stack::ALL[stack].0, schedule: Schedule::ALL[schedule].0,
+            ..EstimateSettings::default()
+        };
+        if let Ok(answer) = settings.answer(&model, &catalogue, &[], |_| std::ops::ControlFlow::Break(())) {
+            prop_assert!(answer.step.time_us.is_finite() && answer.step.time_us > 0.0);
+            prop_assert!(answer.step.memory_bytes.is_finite() && answer.step.memory_bytes > 0.0);
+            let sum: f64 = answer.step.components.iter().map(|(_, us)| us).sum();
+            prop_assert!((sum / answer.step.time_us - 1.0).abs() < 1e-6);
+            prop_assert!(answer.step.model_flop_share < 1.0);
+        }
+    }
 }

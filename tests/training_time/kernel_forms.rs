@@ -87,7 +87,8 @@ fn kernels_of_a_measured_gpu_are_near_their_table() {
         for ((key, name), limit) in GPUS.iter().zip(limits).filter(|(_, limit)| *limit > 0.0) {
             let rows = rows(&format!("step/operators/gemm_{key}_{form}.csv"));
             let precision = if form == "fp8" { Precision::Fp8 } else { Precision::Bf16 };
-            let of = |device: &Device| median_error(&rows, |row| device.product_us([row[0], row[2], row[1]], precision));
+            let of =
+                |device: &Device| median_error(&rows, |row| device.product_us([row[0], row[2], row[1]], precision));
             let (own, pooled) = (100.0 * of(&device(name)), 100.0 * of(&without_kernels(name)));
             println!("products {form} {name:16} {:5} rows: {own:.1} %, of all GPUs together {pooled:.1} %", rows.len());
             assert!(own <= limit + 0.5, "{name} {form}: {own}");

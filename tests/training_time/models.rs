@@ -90,10 +90,9 @@ fn sizes_that_contradict_each_other_are_refused_with_their_place() {
     assert!(refused(&kv).contains("3 heads of keys and values do not divide 4 heads of queries"), "{}", refused(&kv));
     let text = LLAMA.replace("\"vocab_size\": 100", "\"vocab_size\": \"many\"");
     assert!(refused(&text).starts_with("line 4, column 69, vocab_size: a whole number"), "{}", refused(&text));
-    let mixture = LLAMA.replace("llama", "mixtral").replace(
-        "\"vocab_size\": 100",
-        "\"vocab_size\": 100, \"num_local_experts\": 4, \"num_experts_per_tok\": 5",
-    );
+    let mixture = LLAMA
+        .replace("llama", "mixtral")
+        .replace("\"vocab_size\": 100", "\"vocab_size\": 100, \"num_local_experts\": 4, \"num_experts_per_tok\": 5");
     assert!(refused(&mixture).contains("can't be processed by 5 of 4 experts"), "{}", refused(&mixture));
     let deep = LLAMA.replace("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 4000000000");
     assert!(refused(&deep).contains("4000000000 is more than any model has (1024)"), "{}", refused(&deep));
@@ -129,8 +128,24 @@ proptest! {
 }
 
 const MODEL_KEYS: [&str; 20] = [
-    "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size",
-    "head_dim", "num_local_experts", "num_experts", "num_experts_per_tok", "moe_intermediate_size", "kv_lora_rank",
-    "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "n_routed_experts", "n_embd", "n_layer", "n_head",
+    "hidden_size",
+    "intermediate_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "vocab_size",
+    "head_dim",
+    "num_local_experts",
+    "num_experts",
+    "num_experts_per_tok",
+    "moe_intermediate_size",
+    "kv_lora_rank",
+    "qk_nope_head_dim",
+    "qk_rope_head_dim",
+    "v_head_dim",
+    "n_routed_experts",
+    "n_embd",
+    "n_layer",
+    "n_head",
     "first_k_dense_replace",
 ];

@@ -1,6 +1,7 @@
 //! `collectune training-time`: from samples to the time of a training step, and the best layout.
 
 mod bundle;
+mod estimate;
 mod layouts;
 mod step;
 
@@ -11,5 +12,6 @@ commands! {
     TrainingTime {
         Step(step::Step),
         Layouts(layouts::Layouts),
+        Estimate(estimate::Estimate),
     }
 }

@@ -130,9 +130,7 @@ impl Device {
             name: name.to_owned(),
             known: catalogue.gpus.iter().map(|gpu| gpu.name.as_str()).collect::<Vec<_>>().join(", "),
         })?;
-        let told = |key, value: Option<f64>| {
-            value.ok_or_else(|| DeviceError::Untold { name: gpu.name.clone(), key })
-        };
+        let told = |key, value: Option<f64>| value.ok_or_else(|| DeviceError::Untold { name: gpu.name.clone(), key });
         let peak = |precision: Precision| gpu.peak_flops(precision.name()).map(|peak| peak / 1e6);
         let own = gpu.kernels.as_ref().and_then(|name| ROWS.iter().find(|row| row.name == name.as_str()));
         Ok(Self {

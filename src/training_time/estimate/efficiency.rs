@@ -87,9 +87,7 @@ pub struct KernelRows {
     pub attention: AttentionRow,
 }
 
-const fn product(
-    [start_us, compute_share, memory_share, lost_k, power, small_tiles]: [f64; 6],
-) -> ProductRow {
+const fn product([start_us, compute_share, memory_share, lost_k, power, small_tiles]: [f64; 6]) -> ProductRow {
     ProductRow { start_us, compute_share, memory_share, lost_k, power, small_tiles }
 }
 

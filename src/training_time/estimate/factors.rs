@@ -77,6 +77,14 @@ impl Factors {
         Self { compute, attention, exchange, experts, host_us, host_expert_us }
     }
 
+    /// Every factor so many times, in the order of the fields.
+    #[must_use]
+    pub fn scaled(self, by: [f64; 6]) -> Self {
+        let mut values = self.values();
+        values.iter_mut().zip(by).for_each(|(value, by)| *value *= by);
+        Self::of(values)
+    }
+
     /// Times with the factors.
     pub fn on(&self, times: &Times) -> Times {
         Times {

@@ -3,7 +3,7 @@
 use super::{
     device::{AttentionShape, Device, Precision},
     efficiency::AttentionKernel,
-    stack::{Recomputation, Stack},
+    stack::Stack,
 };
 use crate::training_time::models::{FeedForward, Layer};
 
@@ -67,27 +67,13 @@ pub(super) struct LayerPlace<'a> {
     pub(super) is_rms: bool,
 }
 
-/// A layer forward and backward, with what the backward pass computes again in between.
+/// A layer forward and backward, without what is computed again.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LayerTimes {
     pub(super) forward: Times,
     pub(super) backward: Times,
-    /// The products forward, whose half is computed again by [`Recomputation::Operators`].
-    products: f64,
-}
-
-impl LayerTimes {
-    /// What is computed again.
-    pub(super) fn again(&self, recomputation: Recomputation) -> Times {
-        match recomputation {
-            Recomputation::Nothing => Times::default(),
-            Recomputation::Attention => Times { attention: self.forward.attention, ..Times::default() },
-            Recomputation::Operators => {
-                Times { compute: self.forward.compute - self.products / 2.0, ..Times::default() }
-            }
-            Recomputation::Layers => self.forward,
-        }
-    }
+    /// Of the forward pass, the products outside of experts.
+    pub(super) products: f64,
 }
 
 /// Shares of the memory's bandwidth: of fused passes, of passes that quantise, and of passes over scores.
@@ -116,16 +102,14 @@ pub(super) fn layer_times(place: &LayerPlace<'_>, layer: &Layer) -> LayerTimes {
         };
         kernels.product(tokens, inner, outer);
     }
-    kernels.attention(
-        AttentionShape {
-            batch: place.batch,
-            sequence: place.sequence,
-            heads,
-            kv_heads,
-            width,
-            window: layer.attention.window().map(f64::from),
-        },
-    );
+    kernels.attention(AttentionShape {
+        batch: place.batch,
+        sequence: place.sequence,
+        heads,
+        kv_heads,
+        width,
+        window: layer.attention.window().map(f64::from),
+    });
     // Two norms and two residuals; rotary positions of queries and keys.
     let row = 2.0 * tokens / spread * place.hidden;
     let [norm, norm_back, residual, residual_back] =

@@ -4,13 +4,18 @@
 //! links ([`exchange`]); [`step`] composes them, and [`factors`] are what the software makes of them, learnt from
 //! published steps. Nothing here is sampled: every answer says so, and how wrong such answers were.
 
+pub mod answer;
 pub mod device;
 pub mod efficiency;
 pub mod exchange;
 pub mod factors;
 mod layer;
+pub mod layouts;
 mod memory;
 
+pub mod listing;
+pub mod own_steps;
+pub mod question;
 pub mod stack;
 pub mod step;
 

@@ -147,10 +147,43 @@ pub struct StepColumns {
     pub expert_launches: f64,
     /// Of the times, what stages wait for each other.
     pub bubble: Times,
+    /// Of the times, what is computed again.
+    pub recomputed: Times,
     /// Of the times, what the step ends with: the optimizer.
     pub optimizer_us: f64,
     /// Of the times, exchanges of gradients and parameters.
     pub data_exchange_us: f64,
+    /// Of the times, messages between stages.
+    pub messages_us: f64,
+}
+
+/// What all layers of a model take on one rank, in µs and for one micro-batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StepKernels {
+    /// Forward.
+    pub forward: Times,
+    /// Backward, without what is computed again.
+    pub backward: Times,
+    /// The products forward, whose half [`Recomputation::Operators`] computes again.
+    products: f64,
+    /// Experts on the rank, summed over the layers.
+    local_experts: f64,
+    /// The output layer and the embedding, forward and backward.
+    ends: [f64; 2],
+}
+
+impl StepKernels {
+    /// What is computed again in the backward pass.
+    fn again(&self, recomputation: Recomputation) -> Times {
+        match recomputation {
+            Recomputation::Nothing => Times::default(),
+            Recomputation::Attention => Times { attention: self.forward.attention, ..Times::default() },
+            Recomputation::Operators => {
+                Times { compute: self.forward.compute - self.products / 2.0, ..Times::default() }
+            }
+            Recomputation::Layers => self.forward,
+        }
+    }
 }
 
 fn divides(degree: &'static str, value: u64, what: &'static str, of: u64) -> Result<(), LayoutError> {
@@ -280,39 +313,47 @@ impl StepQuestion<'_> {
         [all[0] / tensor / stages + ends / tensor, all[1] / f64::from(expert.max(1)) / stages]
     }
 
+    /// What all layers and the ends take on one rank: it does not depend on stages, on what is computed again or on what
+    /// replicas share.
+    pub fn kernels(&self) -> StepKernels {
+        let place = self.place();
+        let mut kernels = StepKernels { ends: self.ends(), ..StepKernels::default() };
+        for (layer, count) in &self.model.layers {
+            let count = f64::from(*count);
+            let times = layer_times(&place, layer);
+            let [sent, sent_back] = self.layer_exchange(layer, &times);
+            let exchange = |us: f64| Times { exchange: us, ..Times::default() };
+            kernels.forward = kernels.forward.plus(times.forward.plus(exchange(sent)).times(count));
+            kernels.backward = kernels.backward.plus(times.backward.plus(exchange(sent_back)).times(count));
+            kernels.products += times.products * count;
+            if let Some((experts, _)) = layer.feed_forward.experts() {
+                kernels.local_experts += count * f64::from(experts) / f64::from(self.degrees.expert.max(1));
+            }
+        }
+        kernels
+    }
+
     /// The columns of the step.
     pub fn columns(&self) -> StepColumns {
-        let Degrees { pipeline, expert, .. } = self.degrees;
-        let place = self.place();
+        self.columns_of(&self.kernels())
+    }
+
+    /// The columns of the step, of kernels that were computed for the same tensor, context and expert degrees and the same
+    /// micro-batch.
+    pub fn columns_of(&self, kernels: &StepKernels) -> StepColumns {
+        let pipeline = self.degrees.pipeline;
         let depth = f64::from(self.model.depth().max(1));
         let stages = f64::from(pipeline);
         let micro_batches = self.micro_batches().max(1) as f64;
         let chunks = if pipeline > 1 { f64::from(self.virtual_stages.max(1)) } else { 1.0 };
-        // Of all layers: forward, backward with what is computed again, and of that the gradients of weights.
-        let (mut forward, mut backward) = (Times::default(), Times::default());
-        let mut local_experts = 0.0;
-        for (layer, count) in &self.model.layers {
-            let times = layer_times(&place, layer);
-            let [sent, sent_back] = self.layer_exchange(layer, &times);
-            let exchange = |us: f64| Times { exchange: us, ..Times::default() };
-            let once = times.forward.plus(exchange(sent));
-            let mut again = times.again(self.recomputation);
-            if self.recomputation == Recomputation::Layers {
-                again.exchange += sent;
-            }
-            forward = forward.plus(once.times((*count).into()));
-            backward = backward.plus(times.backward.plus(exchange(sent_back)).plus(again).times((*count).into()));
-            if let Some((experts, _)) = layer.feed_forward.experts() {
-                local_experts += f64::from(*count) * f64::from(experts) / f64::from(expert.max(1));
-            }
-        }
-        let both = forward.plus(backward);
-        let of_stage = both.times(1.0 / stages);
-        let [end, end_back] = self.ends();
+        let forward = kernels.forward;
+        let backward = kernels.backward.plus(kernels.again(self.recomputation));
+        let of_stage = forward.plus(backward).times(1.0 / stages);
+        let [end, end_back] = kernels.ends;
         // The last stage has the output layer; the first ones have the layers that don't divide evenly.
-        let per_layer = both.total() / depth;
-        let depth_whole = self.model.depth();
-        let (most, least) = (depth_whole.div_ceil(pipeline.max(1)), depth_whole / pipeline.max(1));
+        let per_layer = (forward.total() + backward.total()) / depth;
+        let layers = self.model.depth();
+        let (most, least) = (layers.div_ceil(pipeline.max(1)), layers / pipeline.max(1));
         let longest = (per_layer * f64::from(most)).max(per_layer * f64::from(least) + end + end_back);
         let beyond = Times { compute: (longest - of_stage.total()).max(0.0), ..Times::default() };
         let steady = of_stage.plus(beyond).times(micro_batches);
@@ -322,12 +363,10 @@ impl StepQuestion<'_> {
         let waits = self.schedule.bubble(stages, [f, whole_backward - weights, weights], chunks);
         let bubble = of_stage.times(if of_stage.total() > 0.0 { waits / of_stage.total() } else { 0.0 });
         let mut times = steady.plus(bubble);
-        if pipeline > 1 {
-            times.exchange += self.messages(chunks, micro_batches + stages - 1.0);
-        }
+        let messages_us = if pipeline > 1 { self.messages(chunks, micro_batches + stages - 1.0) } else { 0.0 };
         let data_exchange_us = self.data_exchange(&forward, &backward, micro_batches);
-        times.exchange += data_exchange_us;
         let optimizer_us = self.optimizer();
+        times.exchange += messages_us + data_exchange_us;
         times.compute += optimizer_us;
         let passes = 3.0
             + match self.recomputation {
@@ -339,10 +378,12 @@ impl StepQuestion<'_> {
         StepColumns {
             times,
             launches: launched * depth,
-            expert_launches: launched * local_experts,
+            expert_launches: launched * kernels.local_experts,
             bubble,
+            recomputed: kernels.again(self.recomputation).times(micro_batches / stages),
             optimizer_us,
             data_exchange_us,
+            messages_us,
         }
     }
 
@@ -365,7 +406,11 @@ impl StepQuestion<'_> {
         let [parameters, of_experts] = self.rank_parameters();
         let Degrees { pipeline, expert, .. } = self.degrees;
         let gradient_bytes = self.stack.gradient_bytes();
-        let of_expert_ranks = Group { ranks: (group.ranks / expert.max(1)).max(1), linked: 1 };
+        let of_expert_ranks = Group::of(
+            (group.ranks / expert.max(1)).max(1),
+            self.degrees.tensor.saturating_mul(expert),
+            device.linked_gpus,
+        );
         let experts = device.all_reduce_us(of_expert_ranks, gradient_bytes * of_experts);
         if self.sharding == Sharding::Parameters {
             // Unit by unit: the gather of the next layer beside this one.
@@ -374,11 +419,16 @@ impl StepQuestion<'_> {
             let unit = parameters / layers;
             let gather = device.gather_us(group, 2.0 * unit);
             let scatter = device.gather_us(group, gradient_bytes * unit);
-            let hidden_forward = (gather - (forward.compute + forward.attention) / depth).max(0.0);
-            let hidden_backward = (gather + scatter - (backward.compute + backward.attention) / depth).max(0.0);
-            let once = layers * (hidden_forward + hidden_backward) + 2.0 * gather + scatter;
+            let shown_forward = (gather - (forward.compute + forward.attention) / depth).max(0.0);
+            let shown_backward = (gather + scatter - (backward.compute + backward.attention) / depth).max(0.0);
+            let of_layer = of_experts / layers;
+            let gather_experts = device.gather_us(of_expert_ranks, 2.0 * of_layer);
+            let scatter_experts = device.gather_us(of_expert_ranks, gradient_bytes * of_layer);
+            let shown_experts = (gather_experts - forward.experts / depth).max(0.0)
+                + (gather_experts + scatter_experts - backward.experts / depth).max(0.0);
+            let once = layers * (shown_forward + shown_backward + shown_experts) + 2.0 * gather + scatter;
             // With stages, parameters stay gathered over the micro-batches.
-            return once * if pipeline == 1 { micro_batches } else { 1.0 } + experts;
+            return once * if pipeline == 1 { micro_batches } else { 1.0 };
         }
         let reduced = gradient_bytes * parameters;
         let (reduce, gather) = match self.sharding {

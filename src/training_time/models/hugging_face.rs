@@ -12,14 +12,31 @@ type Result<T> = std::result::Result<T, ModelFileError>;
 
 /// The architectures that are read, by `model_type`.
 pub const MODEL_TYPES: [&str; 11] = [
-    "llama", "mistral", "qwen2", "qwen3", "mixtral", "qwen3_moe", "gpt_oss", "gpt2", "gpt_neox", "deepseek_v2",
+    "llama",
+    "mistral",
+    "qwen2",
+    "qwen3",
+    "mixtral",
+    "qwen3_moe",
+    "gpt_oss",
+    "gpt2",
+    "gpt_neox",
+    "deepseek_v2",
     "deepseek_v3",
 ];
 
 /// Keys that tell a size of a decoder, as they are called in the known architectures.
 const FAMILIAR: [&str; 10] = [
-    "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "intermediate_size",
-    "vocab_size", "n_embd", "n_layer", "n_head", "head_dim",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "intermediate_size",
+    "vocab_size",
+    "n_embd",
+    "n_layer",
+    "n_head",
+    "head_dim",
 ];
 
 /// What a decoder is made of at least.

@@ -58,10 +58,7 @@ pub const KNOWN: [(&str, &str); 15] = [
          num_attention_heads: 64, num_key_value_heads: 8, head_dim: 64, num_local_experts: 128, \
          num_experts_per_tok: 4, sliding_window: 128, attention_bias: true, vocab_size: 201088}",
     ),
-    (
-        "gpt2-xl",
-        "{model_type: gpt2, n_embd: 1600, n_head: 25, n_layer: 48, n_positions: 1024, vocab_size: 50257}",
-    ),
+    ("gpt2-xl", "{model_type: gpt2, n_embd: 1600, n_head: 25, n_layer: 48, n_positions: 1024, vocab_size: 50257}"),
     (
         "gpt-neox-20b",
         "{model_type: gpt_neox, hidden_size: 6144, intermediate_size: 24576, num_hidden_layers: 44, \
@@ -82,10 +79,7 @@ pub const KNOWN: [(&str, &str); 15] = [
          q_lora_rank: 1536, n_routed_experts: 256, n_shared_experts: 1, num_experts_per_tok: 8, \
          topk_method: noaux_tc, vocab_size: 129280}",
     ),
-    (
-        "gpt3-175b",
-        "{model_type: gpt2, n_embd: 12288, n_layer: 96, n_head: 96, n_positions: 2048, vocab_size: 51200}",
-    ),
+    ("gpt3-175b", "{model_type: gpt2, n_embd: 12288, n_layer: 96, n_head: 96, n_positions: 2048, vocab_size: 51200}"),
 ];
 
 /// A model by its name, in any case.

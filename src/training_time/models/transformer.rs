@@ -154,7 +154,9 @@ impl Attention {
                 let width = u64::from(width);
                 let wide = u64::from(heads) * width + 2 * u64::from(kv_heads) * width;
                 let of = |has: bool, parameters: u64| if has { parameters } else { 0 };
-                of(has_bias, wide) + of(has_output_bias, hidden) + of(has_qk_norms, 2 * width)
+                of(has_bias, wide)
+                    + of(has_output_bias, hidden)
+                    + of(has_qk_norms, 2 * width)
                     + of(has_sinks, heads.into())
             }
             Self::Latent { query_rank, kv_rank, .. } => u64::from(kv_rank) + u64::from(query_rank.unwrap_or(0)),
@@ -263,8 +265,11 @@ impl Layer {
     /// Parameters without experts, and of all experts.
     pub fn parameters(&self, hidden: u32, norm: Norm) -> [u64; 2] {
         let [others, of_expert] = self.feed_forward.others(hidden.into());
-        let own = sum(&self.attention.matrices(hidden)) + self.attention.others(hidden.into())
-            + sum(&self.feed_forward.matrices(hidden)) + others + 2 * norm.parameters(hidden);
+        let own = sum(&self.attention.matrices(hidden))
+            + self.attention.others(hidden.into())
+            + sum(&self.feed_forward.matrices(hidden))
+            + others
+            + 2 * norm.parameters(hidden);
         let (experts, _) = self.feed_forward.experts().unwrap_or((0, 0));
         [own, u64::from(experts) * (sum(&self.feed_forward.of_expert(hidden)) + of_expert)]
     }
@@ -272,7 +277,8 @@ impl Layer {
     /// Elements of the matrices by which a token is multiplied.
     pub fn matrix_parameters(&self, hidden: u32) -> u64 {
         let (_, top_k) = self.feed_forward.experts().unwrap_or((0, 0));
-        sum(&self.attention.matrices(hidden)) + sum(&self.feed_forward.matrices(hidden))
+        sum(&self.attention.matrices(hidden))
+            + sum(&self.feed_forward.matrices(hidden))
             + u64::from(top_k) * sum(&self.feed_forward.of_expert(hidden))
     }
 }

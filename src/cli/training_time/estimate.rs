@@ -1,0 +1,319 @@
+//! `collectune training-time estimate`: the time of a step without samples.
+
+use std::{ops::ControlFlow, path::PathBuf};
+
+use clap::{Args, builder::TypedValueParser};
+use serde::Serialize;
+
+use super::bundle;
+use crate::{
+    cli::{
+        arguments,
+        error::{CliError, refuse},
+        files,
+        json::object,
+        table, terminal,
+    },
+    text::{Problems, visible},
+    training_time::{
+        catalogue::Catalogue,
+        estimate::{
+            device::Precision,
+            efficiency::AttentionKernel,
+            layouts::{MOST_GPUS, RankedLayout},
+            listing::{self, name_of},
+            own_steps::{self, OwnStep},
+            question::{EstimateSettings, Estimated, GivenLayout},
+            stack::{Recomputation, Sharding, Stack},
+            step::Schedule,
+        },
+        memory::{GIB, RESERVE_GIB},
+        models::{self, KNOWN, Transformer},
+    },
+};
+
+/// Estimate the time of a step and the best layout without samples: from a model and the name of a GPU
+///
+/// Kernels are a roofline with measured shares of the peaks, exchanges the bandwidth of links, and the software is
+/// factors that were learnt from published steps. The interval holds nine of ten steps of sources that were left out;
+/// three steps of your own (--steps) narrow it.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  collectune training-time estimate llama-3.1-8b --gpu H100 --gpus 64
+  collectune training-time estimate config.json --gpu B200 --gpus 256 --sequence 8192 --tp 2 --pp 4 --steps steps.csv")]
+pub(in crate::cli) struct Estimate {
+    /// A config.json of Hugging Face, or a known model, like llama-3.1-8b
+    #[arg(value_name = "MODEL", required_unless_present = "known")]
+    model: Option<String>,
+
+    /// List the models that are known by name
+    #[arg(long)]
+    known: bool,
+
+    /// The GPU, by its name in the catalogue
+    #[arg(long, value_name = "NAME", default_value = "H100")]
+    gpu: String,
+
+    /// The number of GPUs
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = arguments::up_to::<u64>(MOST_GPUS))]
+    gpus: u64,
+
+    /// Tokens of a sequence
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = arguments::up_to::<u32>(1 << 24))]
+    sequence: u32,
+
+    /// Sequences of a step over all replicas [default: about four million tokens]
+    #[arg(long, value_name = "N", value_parser = arguments::up_to::<u64>(1 << 32))]
+    batch: Option<u64>,
+
+    #[command(flatten)]
+    layout: LayoutArguments,
+
+    /// The order of micro-batches
+    #[arg(long, value_name = "NAME", default_value = "1f1b", value_parser = named(&Schedule::ALL))]
+    schedule: Schedule,
+
+    /// The type of products
+    #[arg(long, value_name = "NAME", default_value = "bf16", value_parser = named(&Precision::ALL))]
+    precision: Precision,
+
+    /// The software that trains
+    #[arg(long, value_name = "NAME", default_value = "megatron-core", value_parser = named(&Stack::ALL))]
+    stack: Stack,
+
+    /// How attention is computed [default: as the software usually does]
+    #[arg(long, value_name = "NAME", value_parser = named(&AttentionKernel::ALL))]
+    attention: Option<AttentionKernel>,
+
+    /// Steps that were measured: a CSV with gpus, step_s and, where they differ from 1, tp, pp, cp, ep, micro_batch
+    #[arg(long, value_name = "CSV")]
+    steps: Option<PathBuf>,
+
+    /// A catalogue with GPUs of one's own
+    #[arg(long, value_name = "YAML")]
+    catalogue: Option<PathBuf>,
+
+    /// The price of a GPU for an hour
+    #[arg(long, value_name = "PRICE", value_parser = arguments::number(0.0..=1e6, "expected a price, such as 2.5"))]
+    price: Option<f64>,
+
+    /// What of a GPU's memory is kept free, in GiB
+    #[arg(long, value_name = "GIB", default_value_t = RESERVE_GIB, value_parser = bundle::gib())]
+    reserve: f64,
+
+    /// How many of the best layouts are listed
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = arguments::up_to::<u32>(1000))]
+    best: u32,
+
+    /// Seed of what is drawn at random
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    seed: u64,
+
+    /// Write the answer as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A layout; without any of these, the best one is found.
+#[derive(Args)]
+struct LayoutArguments {
+    /// GPUs among which each matrix is split [default: the best layout is found]
+    #[arg(long, value_name = "N", value_parser = arguments::up_to::<u32>(4096))]
+    tp: Option<u32>,
+
+    /// Stages of the pipeline
+    #[arg(long, value_name = "N", value_parser = arguments::up_to::<u32>(4096))]
+    pp: Option<u32>,
+
+    /// GPUs among which a sequence is split
+    #[arg(long, value_name = "N", value_parser = arguments::up_to::<u32>(4096))]
+    cp: Option<u32>,
+
+    /// GPUs over which experts are spread
+    #[arg(long, value_name = "N", value_parser = arguments::up_to::<u32>(4096))]
+    ep: Option<u32>,
+
+    /// Chunks of layers per stage
+    #[arg(long, value_name = "N", value_parser = arguments::up_to::<u32>(4096))]
+    virtual_stages: Option<u32>,
+
+    /// Sequences of a micro-batch
+    #[arg(long, value_name = "N", value_parser = arguments::up_to::<u32>(65_536))]
+    micro_batch: Option<u32>,
+
+    /// What the backward pass computes again, of a layout that is given [default: the least that fits]
+    #[arg(long, value_name = "WHAT", value_parser = named(&Recomputation::ALL))]
+    recompute: Option<Recomputation>,
+
+    /// What replicas share; of several, the first is that of a layout that is given [default: as the software usually does]
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = named(&Sharding::ALL))]
+    sharding: Vec<Sharding>,
+}
+
+/// One of some values by their names.
+fn named<T: Copy + Send + Sync + 'static>(all: &'static [(T, &'static str)]) -> impl TypedValueParser<Value = T> {
+    let find = move |text: String| own_steps::by_name(all, &text).ok_or("it is none of these");
+    clap::builder::PossibleValuesParser::new(all.iter().map(|(_, name)| *name)).try_map(find)
+}
+
+impl LayoutArguments {
+    fn given(&self) -> Option<GivenLayout> {
+        let degrees = [self.tp, self.pp, self.cp, self.ep, self.virtual_stages, self.micro_batch];
+        if degrees.iter().all(Option::is_none) {
+            let why = "without --tp, --pp, --cp, --ep, --virtual-stages or --micro-batch the best layout is found";
+            arguments::say_unused(&["recompute"], why);
+            return None;
+        }
+        let [tensor, pipeline, context, expert, virtual_stages, micro_batch] =
+            degrees.map(|degree| degree.unwrap_or(1));
+        let (recomputation, sharding) = (self.recompute, self.sharding.first().copied());
+        Some(GivenLayout { tensor, pipeline, context, expert, virtual_stages, micro_batch, recomputation, sharding })
+    }
+}
+
+impl Estimate {
+    pub(super) fn run(self) -> Result<(), CliError> {
+        if self.known {
+            let names: String = KNOWN.iter().map(|(name, _)| format!("{name}\n")).collect();
+            return terminal::write(&names);
+        }
+        let name = self.model.clone().unwrap_or_default();
+        let model = model(&name)?;
+        let mut catalogue = Catalogue::built_in();
+        if let Some(path) = &self.catalogue {
+            let text = String::from_utf8_lossy(&files::bytes(path)?).into_owned();
+            match Catalogue::parse(&text) {
+                Ok(own) => catalogue.extend(own),
+                Err(error) => return refuse(format!("{}: {error}", visible(&files::name(path)))),
+            };
+        }
+        let own = self.steps.as_ref().map(own).transpose()?.unwrap_or_default();
+        let settings = EstimateSettings {
+            gpu: self.gpu.clone(),
+            gpus: self.gpus,
+            sequence: self.sequence,
+            global_batch: self.batch,
+            layout: self.layout.given(),
+            schedule: self.schedule,
+            precision: self.precision,
+            stack: self.stack,
+            attention: self.attention,
+            price_per_gpu_hour: self.price,
+            reserve_gib: self.reserve,
+            shardings: self.layout.sharding.clone(),
+            listed: self.best as usize,
+            seed: self.seed,
+        };
+        let answer = match settings.answer(&model, &catalogue, &own, |_| ControlFlow::Continue(())) {
+            Ok(answer) => answer,
+            Err(error) => return refuse(error.to_string()),
+        };
+        let notes = listing::notes(&answer);
+        if self.json {
+            return terminal::write_json(&json(&model, &answer, &notes));
+        }
+        terminal::say_notes(&notes);
+        terminal::write(&for_people(&visible(&files::name(std::path::Path::new(&name))), &model, &answer))
+    }
+}
+
+/// A model by its name, or else from a file.
+fn model(name: &str) -> Result<Transformer, CliError> {
+    if let Ok(model) = models::known(name) {
+        return Ok(model);
+    }
+    let path = std::path::Path::new(name);
+    if !path.exists() {
+        let known: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
+        return refuse(format!(
+            "there is no file {}, and no model of this name is known; known are {}",
+            visible(name),
+            known.join(", ")
+        ));
+    }
+    let text = String::from_utf8_lossy(&files::bytes(path)?).into_owned();
+    models::read(&text).or_else(|error| refuse(format!("{}: {error}", visible(&files::name(path)))))
+}
+
+/// Steps of one's own; rows that can't be read are named.
+fn own(path: &PathBuf) -> Result<Vec<OwnStep>, CliError> {
+    let text = String::from_utf8_lossy(&files::bytes(path)?).into_owned();
+    let mut problems = Problems::default();
+    let name = files::name(path);
+    let read = own_steps::read(&text, &mut problems);
+    files::say_problems(&name, &problems);
+    read.or_else(|error| refuse(format!("{}: {error}", visible(&name))))
+}
+
+fn for_people(name: &str, model: &Transformer, answer: &Estimated) -> String {
+    let parameters = model.parameters() as f64 / 1e9;
+    let active = model.active_parameters() as f64 / 1e9;
+    let active = if active < parameters { format!(", {active:.2} billion of them active") } else { String::new() };
+    let mut text = format!("{name}: {parameters:.2} billion parameters{active}\n{}.\n", listing::headline(answer));
+    text += &format!("{}.\n\n", listing::layout_in_words(answer));
+    for (figure, value) in listing::figures(answer) {
+        text += &format!("{figure}: {value}\n");
+    }
+    text += &format!("\n{}", table::of_listing(&listing::components(&answer.step)));
+    text += &format!("\n{}", table::of_listing(&listing::memory(&answer.step)));
+    text += &format!("\n{}.\n", listing::searched(&answer.layouts));
+    text += &format!("\n{}", table::of_listing(&listing::layouts(&answer.layouts.ranked)));
+    text
+}
+
+fn json(model: &Transformer, answer: &Estimated, notes: &[String]) -> impl Serialize {
+    let components: serde_json::Map<String, serde_json::Value> =
+        answer.step.components.iter().map(|(name, us)| ((*name).to_owned(), (*us).into())).collect();
+    object! {
+        parameters: model.parameters(),
+        active_parameters: model.active_parameters(),
+        gpu: &answer.gpu,
+        gpus: answer.step.gpus,
+        tp: answer.degrees.tensor,
+        pp: answer.degrees.pipeline,
+        cp: answer.degrees.context,
+        ep: answer.degrees.expert,
+        dp: answer.degrees.data,
+        virtual_stages: answer.virtual_stages,
+        micro_batch: answer.micro_batch,
+        micro_batches: answer.micro_batches,
+        global_batch: answer.global_batch,
+        recompute: name_of(&Recomputation::ALL, answer.recomputation),
+        sharding: name_of(&Sharding::ALL, answer.sharding),
+        attention: name_of(&AttentionKernel::ALL, answer.attention),
+        step_us: answer.step.time_us,
+        /// Holds nine of ten steps of sources that were left out.
+        interval_us: answer.step.interval_us,
+        /// Where the time goes, in µs on the busiest stage.
+        components_us: components,
+        tokens_per_second_per_gpu: answer.step.tokens_per_s_per_gpu,
+        mfu: answer.step.model_flop_share,
+        memory_gib: answer.step.memory_bytes / GIB,
+        fits: answer.step.first_too_much.is_none(),
+        price_per_step: answer.price_per_step,
+        own_steps: answer.own_steps,
+        fitting_layouts: answer.layouts.fitting,
+        layouts: answer.layouts.ranked.iter().map(ranked).collect::<Vec<_>>(),
+        /// The notes that were also written to stderr.
+        notes: notes,
+    }
+}
+
+fn ranked(layout: &RankedLayout) -> impl Serialize {
+    object! {
+        tp: layout.degrees.tensor,
+        pp: layout.degrees.pipeline,
+        cp: layout.degrees.context,
+        ep: layout.degrees.expert,
+        dp: layout.degrees.data,
+        virtual_stages: layout.virtual_stages,
+        micro_batch: layout.micro_batch,
+        recompute: name_of(&Recomputation::ALL, layout.recomputation),
+        sharding: name_of(&Sharding::ALL, layout.sharding),
+        step_us: layout.time_us,
+        interval_us: layout.interval_us,
+        /// The share of draws of the errors, common and its own, in which it is the fastest.
+        best: layout.best_share,
+        memory_gib: layout.memory_bytes / GIB,
+    }
+}

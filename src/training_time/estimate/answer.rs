@@ -1,0 +1,109 @@
+//! The answer: the time of a step with its interval, where it goes, and what follows from it.
+
+use serde::Serialize;
+
+use super::{
+    factors::{Factors, WITH_OWN_STEPS, WITHOUT_STEPS},
+    step::{StepColumns, StepQuestion},
+};
+use crate::training_time::memory::{StageMemory, capacity_bytes};
+
+/// A step's time, estimated without samples.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StepEstimate {
+    /// The time in µs.
+    pub time_us: f64,
+    /// The ends of a 90 % interval in µs, by the errors of published steps of sources that were left out.
+    pub interval_us: [f64; 2],
+    /// Where the time goes, in µs on the busiest stage: they add up to the time.
+    pub components: Vec<(&'static str, f64)>,
+    /// Tokens per second and GPU.
+    pub tokens_per_s_per_gpu: f64,
+    /// The model's operations over what the GPUs' peak allows, without what is computed again: MFU, as a share.
+    pub model_flop_share: f64,
+    /// GPUs of the layout.
+    pub gpus: u64,
+    /// Tokens of a step.
+    pub tokens: f64,
+    /// Memory of a rank of the fullest stage, in bytes.
+    #[serde(skip)]
+    pub memory: StageMemory,
+    /// The sum of it, in bytes.
+    pub memory_bytes: f64,
+    /// What a GPU has, less what is kept free.
+    pub capacity_bytes: f64,
+    /// What first exceeds the memory, if something does.
+    pub first_too_much: Option<&'static str>,
+}
+
+/// The factors of an answer, and how uncertain they leave it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Calibrated {
+    /// The factors.
+    pub factors: Factors,
+    /// The number of steps of one's own that moved them.
+    pub own_steps: usize,
+}
+
+/// The steps of one's own from which on the interval is theirs.
+pub const OWN_STEPS: usize = 3;
+
+impl Calibrated {
+    /// The ends of the distribution of errors that these factors have.
+    const fn ends(self) -> [f64; 2] {
+        if self.own_steps < OWN_STEPS { WITHOUT_STEPS } else { WITH_OWN_STEPS }
+    }
+
+    /// The ends of the interval of a step in µs.
+    pub fn interval_us(&self, columns: &StepColumns) -> [f64; 2] {
+        self.factors.interval_us(columns, self.ends())
+    }
+}
+
+impl StepQuestion<'_> {
+    /// The answer, where `reserve_gib` of the memory is kept free.
+    pub fn estimate(&self, calibrated: &Calibrated, reserve_gib: f64) -> StepEstimate {
+        let columns = self.columns();
+        let factors = &calibrated.factors;
+        let time_us = factors.time_us(&columns);
+        let gpus = self.degrees.gpus();
+        let tokens = self.global_batch as f64 * f64::from(self.sequence);
+        let flop = tokens * self.model.training_flop_per_token(self.sequence);
+        let memory = self.memory();
+        let capacity_bytes = capacity_bytes(self.device.memory_gib, reserve_gib);
+        StepEstimate {
+            time_us,
+            interval_us: calibrated.interval_us(&columns),
+            components: components(factors, &columns, time_us),
+            tokens_per_s_per_gpu: tokens / (time_us / 1e6) / gpus as f64,
+            model_flop_share: flop / (time_us / 1e6 * gpus as f64 * self.device.peak_flops(self.precision)),
+            gpus,
+            tokens,
+            memory,
+            memory_bytes: memory.total(),
+            capacity_bytes,
+            first_too_much: memory.first_too_much(capacity_bytes),
+        }
+    }
+}
+
+fn components(factors: &Factors, columns: &StepColumns, time_us: f64) -> Vec<(&'static str, f64)> {
+    let all = factors.on(&columns.times);
+    let (waits, again) = (factors.on(&columns.bubble), factors.on(&columns.recomputed));
+    let optimizer = columns.optimizer_us * factors.compute;
+    let data = columns.data_exchange_us * factors.exchange;
+    let messages = columns.messages_us * factors.exchange;
+    let found = [
+        ("Products and element-wise operators", all.compute - waits.compute - again.compute - optimizer),
+        ("Attention", all.attention - waits.attention - again.attention),
+        ("Experts", all.experts - waits.experts - again.experts),
+        ("Recomputation", again.total()),
+        ("Exchanges of layers", all.exchange - waits.exchange - again.exchange - data - messages),
+        ("Messages between stages", messages),
+        ("Pipeline bubble", waits.total()),
+        ("Gradients and parameters", data),
+        ("Optimizer", optimizer),
+        ("Waiting for the host", (time_us - all.total()).max(0.0)),
+    ];
+    found.into_iter().filter(|(_, us)| *us > 0.0).collect()
+}

@@ -1,0 +1,235 @@
+//! The best layout on as many GPUs, of all that are possible and fit into memory.
+
+use std::{collections::BTreeMap, ops::ControlFlow};
+
+use super::{
+    answer::Calibrated,
+    factors::Factors,
+    stack::{Recomputation, Sharding},
+    step::{Degrees, LayoutError, StepColumns, StepKernels, StepQuestion},
+};
+use crate::{
+    math::{Stream, exp},
+    order::CompactSort,
+    training_time::memory::capacity_bytes,
+};
+
+/// A layout with its time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RankedLayout {
+    /// The degrees.
+    pub degrees: Degrees,
+    /// Chunks of layers per stage.
+    pub virtual_stages: u32,
+    /// Sequences of a micro-batch.
+    pub micro_batch: u32,
+    /// What is computed again.
+    pub recomputation: Recomputation,
+    /// What replicas share.
+    pub sharding: Sharding,
+    /// The time of a step in µs.
+    pub time_us: f64,
+    /// The ends of its 90 % interval in µs.
+    pub interval_us: [f64; 2],
+    /// Memory of the fullest stage in bytes.
+    pub memory_bytes: f64,
+    /// In how many draws it is the fastest, as a share: of the factors for all together, and of its own error.
+    pub best_share: f64,
+    columns: StepColumns,
+}
+
+/// The layouts that were looked at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Layouts {
+    /// The fastest ones, the fastest first.
+    pub ranked: Vec<RankedLayout>,
+    /// Layouts of which none is both faster and smaller, the fastest first.
+    pub frontier: Vec<RankedLayout>,
+    /// Layouts that fit.
+    pub fitting: u64,
+    /// Memory of the smallest layout in bytes, whether it fits or not; 0 where none is possible.
+    pub least_memory_bytes: f64,
+    /// Layouts that were left out, by reason.
+    pub left_out: BTreeMap<&'static str, u64>,
+}
+
+/// What is searched.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchLimits {
+    /// The number of GPUs.
+    pub gpus: u64,
+    /// Memory that is kept free, in GiB.
+    pub reserve_gib: f64,
+    /// Layouts that are listed.
+    pub listed: usize,
+    /// The largest micro-batch.
+    pub most_micro_batch: u32,
+    /// What replicas may share.
+    pub shardings: Vec<Sharding>,
+    /// Seed of the draws of the factors.
+    pub seed: u64,
+}
+
+/// The most GPUs of a search.
+pub const MOST_GPUS: u64 = 16_384;
+
+/// Tokens of a sequence that a GPU has at least where sequences are split.
+const LEAST_PART: u32 = 4096;
+
+const DRAWS: usize = 400;
+
+/// The spread of the factors between stacks and GPUs, as parts of their logarithm.
+const SPREAD: [f64; 6] = [0.1, 0.2, 0.5, 0.35, 0.5, 0.5];
+
+/// The spread of a layout beside others of the same model on the same GPUs, whose errors in common are taken out: about
+/// what remains with three steps of one's own.
+const OWN_SPREAD: f64 = 0.05;
+
+fn divisors(of: u64, most: u64) -> impl Iterator<Item = u32> {
+    (1..=of.min(most)).filter(move |n| of.is_multiple_of(*n)).map(|n| n as u32)
+}
+
+/// Searches all layouts of a question on as many GPUs: its own layout is no part of it. `progress` hears the share that
+/// is done, and may stop it.
+///
+/// # Errors
+/// Returns an error if the GPU lacks the precision.
+pub fn search(
+    question: &StepQuestion<'_>,
+    calibrated: &Calibrated,
+    limits: &SearchLimits,
+    mut progress: impl FnMut(f64) -> ControlFlow<()>,
+) -> Result<Layouts, LayoutError> {
+    question.device.check(question.precision)?;
+    let capacity = capacity_bytes(question.device.memory_gib, limits.reserve_gib);
+    let mut layouts = Layouts::default();
+    let mut found: Vec<RankedLayout> = Vec::new();
+    let has_experts = question.model.layers.iter().any(|(layer, _)| layer.feed_forward.experts().is_some());
+    let linked = u64::from(question.device.linked_gpus.clamp(1, 16));
+    let splits: Vec<(u32, u32)> = divisors(limits.gpus, linked)
+        .flat_map(|tensor| {
+            let rest = limits.gpus / u64::from(tensor);
+            divisors(rest, 64).filter(|context| context.is_power_of_two()).map(move |context| (tensor, context))
+        })
+        .filter(|(_, context)| *context == 1 || question.sequence / context >= LEAST_PART)
+        .collect();
+    for (done, (tensor, context)) in splits.iter().enumerate() {
+        if progress(done as f64 / splits.len() as f64).is_break() {
+            break;
+        }
+        let rest = limits.gpus / u64::from(*tensor) / u64::from(*context);
+        for pipeline in divisors(rest, question.model.depth().into()) {
+            let data = rest / u64::from(pipeline);
+            let ranks = data * u64::from(*context) * u64::from(*tensor);
+            let experts: Vec<u32> = if has_experts { divisors(ranks, 64).collect() } else { vec![1] };
+            for expert in experts {
+                let data = data as u32;
+                let degrees = Degrees { tensor: *tensor, pipeline, context: *context, expert, data };
+                of_degrees(question, degrees, calibrated, limits, capacity, &mut layouts, &mut found);
+            }
+        }
+    }
+    layouts.frontier = frontier(&mut found);
+    found.truncate(limits.listed.max(256));
+    draw(&mut found, &calibrated.factors, limits.seed);
+    found.truncate(limits.listed);
+    layouts.ranked = found;
+    Ok(layouts)
+}
+
+/// All layouts of some degrees.
+fn of_degrees(
+    question: &StepQuestion<'_>,
+    degrees: Degrees,
+    calibrated: &Calibrated,
+    limits: &SearchLimits,
+    capacity: f64,
+    layouts: &mut Layouts,
+    found: &mut Vec<RankedLayout>,
+) {
+    let chunks: &[u32] = if degrees.pipeline > 1 { &[1, 2, 3, 4, 6] } else { &[1] };
+    let of_replica = question.global_batch / u64::from(degrees.data).max(1);
+    for micro_batch in divisors(of_replica, limits.most_micro_batch.into()).filter(|size| size.is_power_of_two()) {
+        let mut kernels: Option<StepKernels> = None;
+        for virtual_stages in chunks.iter().copied() {
+            let mut asked = StepQuestion { degrees, micro_batch, virtual_stages, ..question.clone() };
+            if let Err(error) = asked.check() {
+                *layouts.left_out.entry(reason(&error)).or_default() += 1;
+                continue;
+            }
+            let of_stage =
+                u64::from(question.model.depth()) % (u64::from(degrees.pipeline) * u64::from(virtual_stages));
+            // Interleaved, micro-batches pass in groups of as many as there are stages.
+            if virtual_stages > 1 && (of_stage != 0 || !asked.micro_batches().is_multiple_of(degrees.pipeline.into())) {
+                *layouts.left_out.entry("chunks that do not divide the layers or the micro-batches").or_default() += 1;
+                continue;
+            }
+            for sharding in &limits.shardings {
+                // What is computed again takes time: where all fits without, it is not looked at.
+                for (recomputation, _) in Recomputation::ALL {
+                    asked.recomputation = recomputation;
+                    asked.sharding = *sharding;
+                    let memory_bytes = asked.memory().total();
+                    if layouts.least_memory_bytes == 0.0 || memory_bytes < layouts.least_memory_bytes {
+                        layouts.least_memory_bytes = memory_bytes;
+                    }
+                    if memory_bytes > capacity {
+                        *layouts.left_out.entry("memory").or_default() += 1;
+                        continue;
+                    }
+                    let kernels = kernels.get_or_insert_with(|| asked.kernels());
+                    let columns = asked.columns_of(kernels);
+                    layouts.fitting += 1;
+                    found.push(RankedLayout {
+                        degrees,
+                        virtual_stages,
+                        micro_batch,
+                        recomputation,
+                        sharding: *sharding,
+                        time_us: calibrated.factors.time_us(&columns),
+                        interval_us: calibrated.interval_us(&columns),
+                        memory_bytes,
+                        best_share: 0.0,
+                        columns,
+                    });
+                    break;
+                }
+            }
+        }
+    }
+}
+
+const fn reason(error: &LayoutError) -> &'static str {
+    match error {
+        LayoutError::Device(_) => "the GPU",
+        LayoutError::DoesNotDivide { degree, .. } | LayoutError::TooMany { degree, .. } => degree,
+    }
+}
+
+/// Sorts by time, and takes those of which no faster one is smaller.
+fn frontier(found: &mut [RankedLayout]) -> Vec<RankedLayout> {
+    found.compact_sort_by(|a, b| a.time_us.total_cmp(&b.time_us));
+    let mut smallest = f64::INFINITY;
+    let is_smaller = |layout: &&RankedLayout| {
+        let is_smaller = layout.memory_bytes < smallest;
+        smallest = smallest.min(layout.memory_bytes);
+        is_smaller
+    };
+    found.iter().filter(is_smaller).cloned().collect()
+}
+
+/// How often each is the fastest in draws of the factors, common to all, and of its own error.
+fn draw(found: &mut [RankedLayout], factors: &Factors, seed: u64) {
+    let mut stream = Stream::new(seed);
+    let mut wins = vec![0_u32; found.len()];
+    for _ in 0..DRAWS {
+        let drawn = factors.scaled(SPREAD.map(|spread| exp(spread * stream.normal())));
+        let times: Vec<f64> =
+            found.iter().map(|layout| drawn.time_us(&layout.columns) * exp(OWN_SPREAD * stream.normal())).collect();
+        let fastest = (0..times.len()).min_by(|a, b| times[*a].total_cmp(&times[*b]));
+        fastest.into_iter().for_each(|index| wins[index] += 1);
+    }
+    for (layout, wins) in found.iter_mut().zip(wins) {
+        layout.best_share = f64::from(wins) / DRAWS as f64;
+    }
+}

@@ -1,0 +1,131 @@
+//! Steps that were measured on one's own cluster: a table with a row a run.
+
+use super::{
+    question::GivenLayout,
+    stack::{Recomputation, Sharding},
+};
+use crate::text::{Dialect, Problem, Problems, Record, Records, number, whole};
+
+/// A step of one's own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OwnStep {
+    /// The GPUs on which it ran.
+    pub gpus: u64,
+    /// Its layout.
+    pub layout: GivenLayout,
+    /// Tokens of a sequence; `None` as the question has it.
+    pub sequence: Option<u32>,
+    /// Sequences of a step; `None` as the question has it.
+    pub global_batch: Option<u64>,
+    /// The time in µs.
+    pub time_us: f64,
+    /// The line of the table, from 1.
+    pub line: u64,
+}
+
+/// The columns; `gpus` and `step_s` are needed.
+pub const COLUMNS: [&str; 12] = [
+    "gpus",
+    "step_s",
+    "tp",
+    "pp",
+    "cp",
+    "ep",
+    "micro_batch",
+    "virtual_stages",
+    "sequence",
+    "global_batch",
+    "recompute",
+    "sharding",
+];
+
+/// Why a table can't be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OwnStepsError {
+    /// A column is missing.
+    #[error("line 1: the table lacks {0}; it needs gpus and step_s, and may have {rest}", rest = COLUMNS[2..].join(", "))]
+    Lacks(&'static str),
+    /// There is no row.
+    #[error("the table has no row")]
+    Empty,
+}
+
+/// Reads a table. Rows that can't be read are left out and become problems; so do columns that say nothing.
+///
+/// # Errors
+/// Returns an error if a needed column is missing, or no row is there.
+pub fn read(text: &str, problems: &mut Problems) -> Result<Vec<OwnStep>, OwnStepsError> {
+    let text = text.trim_start_matches('\u{feff}');
+    let mut records = Records::new(text.as_bytes(), Dialect::sniff(text.as_bytes()));
+    let header: Vec<String> = match records.next() {
+        Some(record) => record.cells().map(|cell| cell.trim().to_ascii_lowercase()).collect(),
+        None => return Err(OwnStepsError::Empty),
+    };
+    let columns = COLUMNS.map(|name| header.iter().position(|known| known == name));
+    for (name, column) in COLUMNS.iter().zip(columns).take(2) {
+        if column.is_none() {
+            return Err(OwnStepsError::Lacks(name));
+        }
+    }
+    for name in header.iter().filter(|name| !COLUMNS.contains(&name.as_str())) {
+        problems.push(Problem::new(1, name, name, "is no column that is used"));
+    }
+    let mut steps = Vec::new();
+    while let Some(record) = records.next() {
+        match row(record, columns) {
+            Ok(step) => steps.push(step),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if steps.is_empty() { Err(OwnStepsError::Empty) } else { Ok(steps) }
+}
+
+fn row(record: Record<'_>, columns: [Option<usize>; COLUMNS.len()]) -> Result<OwnStep, Problem> {
+    let cell = |at: usize| columns[at].and_then(|column| record.get(column)).map(str::trim).unwrap_or_default();
+    let problem = |at: usize, expected: &str| {
+        Problem::new(record.line(), COLUMNS[at], cell(at), format!("{expected}; the row was left out"))
+    };
+    let count = |at: usize| -> Result<Option<u32>, Problem> {
+        if cell(at).is_empty() {
+            return Ok(None);
+        }
+        let value = whole(cell(at)).and_then(|value| u32::try_from(value).ok()).filter(|value| *value > 0);
+        value.map(Some).ok_or_else(|| problem(at, "is not a whole number above zero"))
+    };
+    let named = |at: usize| -> Result<&str, Problem> { Ok(cell(at)) };
+    let seconds = number(cell(1)).filter(|seconds| *seconds > 0.0 && *seconds < 1e6);
+    Ok(OwnStep {
+        gpus: count(0)?.ok_or_else(|| problem(0, "is missing"))?.into(),
+        time_us: seconds.ok_or_else(|| problem(1, "is not a number of seconds"))? * 1e6,
+        layout: GivenLayout {
+            tensor: count(2)?.unwrap_or(1),
+            pipeline: count(3)?.unwrap_or(1),
+            context: count(4)?.unwrap_or(1),
+            expert: count(5)?.unwrap_or(1),
+            micro_batch: count(6)?.unwrap_or(1),
+            virtual_stages: count(7)?.unwrap_or(1),
+            recomputation: match named(10)? {
+                "" => None,
+                word => Some(
+                    by_name(&Recomputation::ALL, word)
+                        .ok_or_else(|| problem(10, "is not none, attention, operators or layers"))?,
+                ),
+            },
+            sharding: match named(11)? {
+                "" => None,
+                word => Some(
+                    by_name(&Sharding::ALL, word)
+                        .ok_or_else(|| problem(11, "is not none, optimizer, gradients or parameters"))?,
+                ),
+            },
+        },
+        sequence: count(8)?,
+        global_batch: count(9)?.map(u64::from),
+        line: record.line(),
+    })
+}
+
+/// A value by its name.
+pub fn by_name<T: Copy>(all: &[(T, &str)], word: &str) -> Option<T> {
+    all.iter().find(|(_, name)| name.eq_ignore_ascii_case(word)).map(|(value, _)| *value)
+}

@@ -1,0 +1,335 @@
+//! What is asked of a model and a GPU, as people choose it, and the answer to it: of the layout that was given, or of
+//! the best one.
+
+use std::ops::ControlFlow;
+
+use super::{
+    answer::{Calibrated, StepEstimate},
+    device::{Device, DeviceError, Precision},
+    efficiency::AttentionKernel,
+    factors::{LEARNT, MeasuredColumns},
+    layouts::{self, Layouts, MOST_GPUS, SearchLimits},
+    own_steps::OwnStep,
+    stack::{Recomputation, Sharding, Stack},
+    step::{Degrees, LayoutError, Schedule, StepQuestion},
+};
+use crate::training_time::{catalogue::Catalogue, memory::RESERVE_GIB, models::Transformer};
+
+/// A step that is asked about; `None` is chosen as usual.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EstimateSettings {
+    /// The GPU's name in the catalogue.
+    pub gpu: String,
+    /// The number of GPUs.
+    pub gpus: u64,
+    /// Tokens of a sequence.
+    pub sequence: u32,
+    /// Sequences of a step; `None` for about four million tokens.
+    pub global_batch: Option<u64>,
+    /// The layout; `None` for the best one.
+    pub layout: Option<GivenLayout>,
+    /// The order of micro-batches.
+    pub schedule: Schedule,
+    /// The type of products.
+    pub precision: Precision,
+    /// The software.
+    pub stack: Stack,
+    /// How attention is computed; `None` as the software usually does.
+    pub attention: Option<AttentionKernel>,
+    /// The price of a GPU for an hour, in any currency.
+    pub price_per_gpu_hour: Option<f64>,
+    /// Memory that is kept free, in GiB.
+    pub reserve_gib: f64,
+    /// What replicas may share in the layouts that are searched; empty for what the software usually does.
+    pub shardings: Vec<Sharding>,
+    /// Layouts that are listed.
+    pub listed: usize,
+    /// Seed of the draws of the factors.
+    pub seed: u64,
+}
+
+impl Default for EstimateSettings {
+    fn default() -> Self {
+        Self {
+            gpu: "H100".to_owned(),
+            gpus: 64,
+            sequence: 4096,
+            global_batch: None,
+            layout: None,
+            schedule: Schedule::default(),
+            precision: Precision::default(),
+            stack: Stack::default(),
+            attention: None,
+            price_per_gpu_hour: None,
+            reserve_gib: RESERVE_GIB,
+            shardings: Vec::new(),
+            listed: 20,
+            seed: 42,
+        }
+    }
+}
+
+/// A layout that was given; degrees that were not are 1, and the replicas are the rest of the GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GivenLayout {
+    /// GPUs among which each matrix is split.
+    pub tensor: u32,
+    /// Stages.
+    pub pipeline: u32,
+    /// GPUs among which a sequence is split.
+    pub context: u32,
+    /// GPUs over which experts are spread.
+    pub expert: u32,
+    /// Chunks of layers per stage.
+    pub virtual_stages: u32,
+    /// Sequences of a micro-batch.
+    pub micro_batch: u32,
+    /// What is computed again; `None` for the least that fits into memory.
+    pub recomputation: Option<Recomputation>,
+    /// What replicas share; `None` as the software usually does.
+    pub sharding: Option<Sharding>,
+}
+
+impl Default for GivenLayout {
+    fn default() -> Self {
+        Self {
+            tensor: 1,
+            pipeline: 1,
+            context: 1,
+            expert: 1,
+            virtual_stages: 1,
+            micro_batch: 1,
+            recomputation: None,
+            sharding: None,
+        }
+    }
+}
+
+/// Why nothing can be estimated.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum EstimateError {
+    /// The layout is not possible.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The number of GPUs is no multiple of the layout's.
+    #[error("tp × pp × cp = {product} does not divide {gpus} GPUs")]
+    Product {
+        /// The product of the degrees.
+        product: u64,
+        /// The number of GPUs.
+        gpus: u64,
+    },
+    /// There are more GPUs than are searched.
+    #[error("{gpus} GPUs: layouts are searched on 1 to {MOST_GPUS}")]
+    TooManyGpus {
+        /// The number of GPUs.
+        gpus: u64,
+    },
+    /// No layout fits.
+    #[error(
+        "the model fits on no layout of {gpus} GPUs: the smallest needs {least_gib:.1} GiB a GPU, and {name} has {has_gib:.1} \
+         GiB without what is kept free; more GPUs, a smaller sequence or other recomputation would do"
+    )]
+    NothingFits {
+        /// The number of GPUs.
+        gpus: u64,
+        /// The GPU.
+        name: String,
+        /// What the smallest layout needs, in GiB.
+        least_gib: f64,
+        /// What a GPU has, in GiB.
+        has_gib: f64,
+    },
+}
+
+impl From<DeviceError> for EstimateError {
+    fn from(error: DeviceError) -> Self {
+        Self::Layout(error.into())
+    }
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimated {
+    /// The layout that the answer is of.
+    pub degrees: Degrees,
+    /// Chunks of layers per stage.
+    pub virtual_stages: u32,
+    /// Sequences of a micro-batch, and micro-batches of a replica in a step.
+    pub micro_batch: u32,
+    /// Micro-batches of a replica in a step.
+    pub micro_batches: u64,
+    /// What is computed again.
+    pub recomputation: Recomputation,
+    /// What replicas share.
+    pub sharding: Sharding,
+    /// How attention is computed.
+    pub attention: AttentionKernel,
+    /// Sequences of a step.
+    pub global_batch: u64,
+    /// The step.
+    pub step: StepEstimate,
+    /// All layouts that were looked at.
+    pub layouts: Layouts,
+    /// The GPU's name in the catalogue.
+    pub gpu: String,
+    /// Whether its own kernels were measured.
+    pub is_measured: bool,
+    /// The steps of one's own that moved the factors.
+    pub own_steps: usize,
+    /// Steps of one's own that were not used, each with the reason.
+    pub unused_steps: Vec<String>,
+    /// The price of a step, where one of a GPU's hour is given.
+    pub price_per_step: Option<f64>,
+}
+
+/// Tokens of a step, where no batch is given.
+const USUAL_TOKENS: u64 = 4 << 20;
+
+/// The largest micro-batch that is searched.
+const MOST_MICRO_BATCH: u32 = 16;
+
+impl EstimateSettings {
+    /// The question about a layout.
+    fn question<'a>(&self, model: &'a Transformer, device: &'a Device, layout: GivenLayout) -> StepQuestion<'a> {
+        let GivenLayout { tensor, pipeline, context, expert, virtual_stages, micro_batch, .. } = layout;
+        let beside = u64::from(tensor) * u64::from(pipeline) * u64::from(context);
+        let data = u32::try_from(self.gpus / beside.max(1)).unwrap_or(u32::MAX).max(1);
+        StepQuestion {
+            model,
+            device,
+            degrees: Degrees { tensor, pipeline, context, expert, data },
+            virtual_stages,
+            schedule: self.schedule,
+            sequence: self.sequence,
+            global_batch: self.batch(),
+            micro_batch,
+            precision: self.precision,
+            stack: self.stack,
+            attention: self.attention.unwrap_or(self.stack.attention()),
+            recomputation: layout.recomputation.unwrap_or_default(),
+            sharding: layout.sharding.unwrap_or(self.stack.sharding()),
+            is_sequence_parallel: self.stack != Stack::MegatronLm,
+        }
+    }
+
+    /// Sequences of a step: as given, or about four million tokens in as many sequences as all GPUs can share.
+    pub fn batch(&self) -> u64 {
+        self.global_batch.unwrap_or_else(|| {
+            let usual = (USUAL_TOKENS / u64::from(self.sequence).max(1)).max(1);
+            usual.next_multiple_of(self.gpus.max(1).next_power_of_two().min(usual.next_power_of_two()))
+        })
+    }
+
+    /// Answers for a model.
+    ///
+    /// # Errors
+    /// Returns an error if the layout that was given is not possible, or no layout fits into memory.
+    pub fn answer(
+        &self,
+        model: &Transformer,
+        catalogue: &Catalogue,
+        own: &[OwnStep],
+        progress: impl FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<Estimated, EstimateError> {
+        if self.gpus == 0 || self.gpus > MOST_GPUS {
+            return Err(EstimateError::TooManyGpus { gpus: self.gpus });
+        }
+        let device = Device::of(catalogue, &self.gpu)?;
+        let (calibrated, unused_steps) = self.calibrated(model, &device, own);
+        let limits = SearchLimits {
+            gpus: self.gpus,
+            reserve_gib: self.reserve_gib,
+            listed: self.listed,
+            most_micro_batch: MOST_MICRO_BATCH,
+            shardings: if self.shardings.is_empty() { vec![self.stack.sharding()] } else { self.shardings.clone() },
+            seed: self.seed,
+        };
+        let template = self.question(model, &device, GivenLayout::default());
+        let found = layouts::search(&template, &calibrated, &limits, progress)?;
+        let question = match (self.layout, found.ranked.first()) {
+            (Some(layout), _) => self.given(model, &device, layout)?,
+            (None, Some(best)) => StepQuestion {
+                degrees: best.degrees,
+                virtual_stages: best.virtual_stages,
+                micro_batch: best.micro_batch,
+                recomputation: best.recomputation,
+                sharding: best.sharding,
+                ..template
+            },
+            (None, None) => {
+                return Err(EstimateError::NothingFits {
+                    gpus: self.gpus,
+                    name: device.name.clone(),
+                    least_gib: found.least_memory_bytes / crate::training_time::memory::GIB,
+                    has_gib: device.memory_gib - self.reserve_gib,
+                });
+            }
+        };
+        let step = question.estimate(&calibrated, self.reserve_gib);
+        let hours = step.time_us / 3.6e9 * self.gpus as f64;
+        Ok(Estimated {
+            degrees: question.degrees,
+            virtual_stages: question.virtual_stages,
+            micro_batch: question.micro_batch,
+            micro_batches: question.micro_batches(),
+            recomputation: question.recomputation,
+            sharding: question.sharding,
+            attention: question.attention,
+            global_batch: question.global_batch,
+            price_per_step: self.price_per_gpu_hour.map(|price| price * hours),
+            step,
+            gpu: device.name.clone(),
+            is_measured: device.is_measured,
+            own_steps: calibrated.own_steps,
+            unused_steps,
+            layouts: found,
+        })
+    }
+
+    /// The question about the layout that was given, with the least recomputation that fits.
+    fn given<'a>(
+        &self,
+        model: &'a Transformer,
+        device: &'a Device,
+        layout: GivenLayout,
+    ) -> Result<StepQuestion<'a>, EstimateError> {
+        let product = u64::from(layout.tensor) * u64::from(layout.pipeline) * u64::from(layout.context);
+        if product == 0 || !self.gpus.is_multiple_of(product) {
+            return Err(EstimateError::Product { product, gpus: self.gpus });
+        }
+        let mut question = self.question(model, device, layout);
+        question.check()?;
+        if layout.recomputation.is_none() {
+            let capacity = crate::training_time::memory::capacity_bytes(device.memory_gib, self.reserve_gib);
+            let fits = |recomputation: Recomputation| {
+                StepQuestion { recomputation, ..question.clone() }.memory().total() <= capacity
+            };
+            let least = Recomputation::ALL.into_iter().map(|(kind, _)| kind).find(|kind| fits(*kind));
+            question.recomputation = least.unwrap_or(Recomputation::Layers);
+        }
+        Ok(question)
+    }
+
+    /// The factors, moved by steps of one's own; with those that can't be used.
+    fn calibrated(&self, model: &Transformer, device: &Device, own: &[OwnStep]) -> (Calibrated, Vec<String>) {
+        let mut columns = Vec::new();
+        let mut unused = Vec::new();
+        for step in own {
+            let settings = Self {
+                gpus: step.gpus,
+                sequence: step.sequence.unwrap_or(self.sequence),
+                global_batch: step.global_batch.or(self.global_batch),
+                ..self.clone()
+            };
+            match settings.given(model, device, step.layout) {
+                Ok(question) => {
+                    columns.push(MeasuredColumns { columns: question.columns(), time_us: step.time_us, weight: 1.0 });
+                }
+                Err(error) => unused.push(format!("line {}: {error}", step.line)),
+            }
+        }
+        let factors = if columns.is_empty() { LEARNT } else { LEARNT.moved_by(&columns) };
+        (Calibrated { factors, own_steps: columns.len() }, unused)
+    }
+}

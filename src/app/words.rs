@@ -64,11 +64,12 @@ pub const fn words(workbench: Workbench) -> WorkbenchWords {
             complete: "Validation is done.",
         },
         Workbench::TrainingTime => WorkbenchWords {
-            lead: "Drop the samples of single operators and collectives, and see what a training step costs with a layout, \
-                   what it is made of, whether it fits, and which layout is best.",
+            lead: "Drop a model's config.json, or samples of single operators and collectives, and see what a training step \
+                   costs with a layout, what it is made of, whether it fits, and which layout is best.",
             reads: "Reads folders or zips of samples (CSV) of estimate-train-time with their regressor and sampling \
                     configurations, run configurations (YAML, or vTrain's JSON), measured steps, all-reduce tables, \
-                    saved XGBoost regressors, and catalogues. The example is simulated, not measured.",
+                    saved XGBoost regressors, catalogues, a config.json of Hugging Face with steps of your own, and no \
+                    samples at all. The example is simulated, not measured.",
             example: "This is the example: simulated samples, not measurements. Drop your own to replace them.",
             made: "",
             doing: "Predicting",
@@ -77,7 +78,7 @@ pub const fn words(workbench: Workbench) -> WorkbenchWords {
             refused: "Nothing to predict",
             partial: "Not all regressors were trained.",
             again: "Go on",
-            complete: "The errors are those at samples that were held out.",
+            complete: "The errors are those at samples, or published steps, that were held out.",
         },
         Workbench::Topology => WorkbenchWords {
             lead: "Drop a link graph, or the topology dump of NCCL or RCCL, and see a schedule of a collective for it, \

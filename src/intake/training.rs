@@ -79,6 +79,8 @@ fn opened(part: TrainingFile, problems: Problems, notes: Vec<String>, file: &Fil
         TrainingFile::Sampling(sampling) => ("configuration of a sampling", count(sampling.points() as u64, "point")),
         TrainingFile::Catalogue(catalogue) => ("catalogue", count(catalogue.operators.len() as u64, "operator")),
         TrainingFile::Model(model) => ("saved regressor", count(model.boosting.stages() as u64, "tree")),
+        TrainingFile::Transformer(model) => ("model", count(model.depth().into(), "layer")),
+        TrainingFile::OwnSteps(steps) => ("measured steps of one's own", rows(steps.len())),
         TrainingFile::Unrecognised(why) => return resembling(why.clone(), file),
     };
     let outcome = Outcome::known(format, holds, problems.clone(), notes.clone());

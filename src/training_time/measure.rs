@@ -5,6 +5,24 @@ use crate::measure::MeasureCommand;
 /// The commands, those for a first measurement first.
 pub const COMMANDS: &[MeasureCommand] = &[
     MeasureCommand {
+        title: "A model, without any samples",
+        gives: "Leaves config.json; give it, and the step is estimated from the name of a GPU",
+        needs: "the model's page on Hugging Face; models known by name need no file (collectune training-time estimate)",
+        file: "",
+        lines: "curl -LO https://huggingface.co/Qwen/Qwen3-8B/resolve/main/config.json",
+    },
+    MeasureCommand {
+        title: "Steps of your own",
+        gives: "Writes steps.csv, a row a run with the time that your training printed; give it beside config.json",
+        needs: "three runs or more narrow the interval; cp, ep, virtual_stages, sequence, global_batch, recompute and \
+                sharding are columns too",
+        file: "",
+        lines: "cat >steps.csv <<'END'
+gpus,step_s,tp,pp,micro_batch
+{ranks},2.46,1,1,2
+END",
+    },
+    MeasureCommand {
         title: "Samples of operators",
         gives: "Leaves a table of each operator in kernel_sampling/sampling_data/; give the folder",
         needs: "a GPU, PyTorch, and some hours",

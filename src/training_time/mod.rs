@@ -8,6 +8,7 @@ pub mod anatomy;
 pub mod bundle;
 pub mod calibrate;
 pub mod catalogue;
+mod command;
 pub mod communicators;
 pub mod coverage;
 pub mod estimate;

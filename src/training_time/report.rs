@@ -1,6 +1,7 @@
 //! The report of the training-time workbench: the step and what it is made of, memory, the best layouts, calibration,
 //! and the health of the samples.
 
+pub(super) mod estimate;
 mod samples;
 
 pub use samples::SHOWN;

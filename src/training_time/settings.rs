@@ -11,12 +11,23 @@ pub(super) enum Group {
     Samples,
     Catalogue,
     Regressors,
+    Model,
+    Estimate,
 }
 
 impl From<Group> for form::Group {
     fn from(group: Group) -> Self {
-        const TITLES: [&str; 7] =
-            ["Run", "What if", "Layouts", "Calibration", "Health of the samples", "Catalogue", "Regressors"];
+        const TITLES: [&str; 9] = [
+            "Run",
+            "What if",
+            "Layouts",
+            "Calibration",
+            "Health of the samples",
+            "Catalogue",
+            "Regressors",
+            "Model",
+            "Layout",
+        ];
         Self { number: group as u8, title: TITLES[group as usize].into() }
     }
 }

@@ -124,7 +124,7 @@ fn the_regressors_of_a_training_step() {
     cancel(&page, "Predicting");
     page.click("button", if page.look_for("button", "Study again").is_some() { "Study again" } else { "Go on" });
     page.wait_until_idle();
-    page.wait_for_text("The errors are those at samples that were held out.");
+    page.wait_for_text("The errors are those at samples, or published steps, that were held out.");
     page.assert_clean();
 }
 

@@ -20,7 +20,7 @@ fn example() -> Page {
     let page = Page::open_at("#v=1&w=training-time");
     page.click("button", "Open the example");
     page.wait_until_idle();
-    page.wait_for_text("The errors are those at samples that were held out.");
+    page.wait_for_text("The errors are those at samples, or published steps, that were held out.");
     page
 }
 

@@ -471,3 +471,35 @@ fn a_folder_stands_for_its_files_and_a_run_is_brought_back_by_its_name() {
     );
     opened.shell(&line);
 }
+
+#[test]
+fn a_step_without_samples_is_that_of_the_page() {
+    let config = r#"{"model_type": "qwen3", "hidden_size": 2048, "intermediate_size": 6144, "num_hidden_layers": 28,
+        "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936}"#;
+    let steps = "gpus,step_s,tp,micro_batch\n16,2.9,1,2\n16,3.1,2,2\n16,3.6,4,4\n";
+    let mine = "catalogue: 1\ngpus:\n  - {name: Mine, peak_tflops: {bf16: 500}, memory_gib: 64, memory_gbps: 3000, \
+                multiprocessors: 100, link_gbps: 200, linked_gpus: 4, network_gbps: 25}\n";
+    for (choices, files) in [
+        ("", vec![]),
+        ("e.gpu=B200-SXM-180GB&e.gpus=256&e.sequence=8192&e.precision=fp8&e.price=3", vec![]),
+        ("e.gpus=16&e.given=1&e.tp=2&e.b=4&e.recompute=layers&e.stack=torchtitan", vec![("steps.csv", steps)]),
+        ("e.given=1&e.schedule=zb-h1", vec![]),
+        ("e.model=llama-2-7b&e.gpu=Mine&e.gpus=8&e.batch=64", vec![("mine.yaml", mine)]),
+    ] {
+        let files: Vec<(&str, Vec<u8>)> = [("config.json", config)]
+            .into_iter()
+            .chain(files)
+            .map(|(name, text)| (name, text.as_bytes().to_vec()))
+            .collect();
+        let choices = format!("v=1&{choices}");
+        let mut opened = Opened::new(Workbench::TrainingTime, &files, &choices);
+        let view = opened.choose(&choices);
+        let line = only(&view);
+        let said = opened.shell(&line).0;
+        let section = |title: &str| view.report.sections.iter().find(|section| section.title == title).unwrap();
+        has_all(&said, &section("Step").tables[0].listing);
+        has_all(&said, &section("Memory").tables[0].listing);
+        let headline = view.report.summary[0].trim_end_matches('.');
+        assert!(said.contains(headline), "{line}: {headline}");
+    }
+}

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use collectune::{
+    math::ln,
     text::Problems,
     training_time::{
         catalogue::Catalogue,
@@ -243,7 +244,7 @@ fn family(source: &str) -> &str {
 }
 
 /// Steps, in which every source has the same weight.
-fn even<'a>(steps: impl Iterator<Item = &'a Published> + Clone) -> Vec<MeasuredColumns> {
+fn even<'a>(steps: &(impl Iterator<Item = &'a Published> + Clone)) -> Vec<MeasuredColumns> {
     let of = |source: &str| steps.clone().filter(|step| step.source == source).count() as f64;
     steps.clone().map(|step| MeasuredColumns { weight: 1.0 / of(&step.source), ..step.step }).collect()
 }
@@ -256,7 +257,7 @@ fn sources(all: &[Published]) -> Vec<String> {
 
 /// Factors for a source, learnt from all others.
 fn left_out(all: &[Published], source: &str) -> Factors {
-    Factors::learnt(&even(all.iter().filter(|step| step.source != source)))
+    Factors::learnt(&even(&all.iter().filter(|step| step.source != source)))
 }
 
 fn error(factors: &Factors, step: &MeasuredColumns) -> f64 {
@@ -283,7 +284,7 @@ fn steps_of_sources_that_were_left_out_are_predicted() {
         );
         medians.push(median_error);
     }
-    println!("all: {:?}", Factors::learnt(&even(all.iter())));
+    println!("all: {:?}", Factors::learnt(&even(&all.iter())));
     println!("median of the sources' medians: {:.1} %", 100.0 * median(&mut medians.clone()));
     assert!(median(&mut medians) <= 0.15);
     assert!(medians.iter().all(|error| *error <= 0.25), "{medians:?}");
@@ -319,7 +320,7 @@ fn three_steps_of_one_s_own_sharpen_the_answer() {
 
 /// The error of a step in units of its doubt.
 fn residual(factors: &Factors, step: &MeasuredColumns) -> f64 {
-    (step.time_us / factors.time_us(&step.columns)).ln() / factors.doubt(&step.columns)
+    ln(step.time_us / factors.time_us(&step.columns)) / factors.doubt(&step.columns)
 }
 
 /// The value below which this share of the weight lies.
@@ -385,7 +386,7 @@ fn intervals_hold_what_they_say() {
     for (found, shipped) in [(ends(&without), WITHOUT_STEPS), (ends(&with), WITH_OWN_STEPS)] {
         assert!(found.iter().zip(shipped).all(|(found, shipped)| is_near(*found, shipped)), "{found:?}: {shipped:?}");
     }
-    let learnt = Factors::learnt(&even(all.iter()));
+    let learnt = Factors::learnt(&even(&all.iter()));
     println!("{learnt:?}");
     assert!(is_near(learnt.compute, LEARNT.compute) && is_near(learnt.attention, LEARNT.attention));
     assert!(is_near(learnt.exchange, LEARNT.exchange) && is_near(learnt.experts, LEARNT.experts));
@@ -407,7 +408,7 @@ fn the_layout_that_is_predicted_fastest_is_nearly_the_fastest() {
     for ((source, hidden, _), steps) in groups.iter().filter(|(_, steps)| steps.len() > 1) {
         let key = (source.clone(), hidden.clone());
         let factors = learnt.entry(key).or_insert_with(|| {
-            Factors::learnt(&even(all.iter().filter(|step| step.source != *source || width(step) != *hidden)))
+            Factors::learnt(&even(&all.iter().filter(|step| step.source != *source || width(step) != *hidden)))
         });
         let time_us = |step: &Published| factors.time_us(&step.step.columns);
         let first = steps.iter().min_by(|a, b| time_us(a).total_cmp(&time_us(b))).unwrap();
@@ -526,11 +527,11 @@ fn a_step_of_one_s_own_moves_the_answer_to_it() {
     let seconds = before.step.time_us / 1e6 * 1.3;
     let rows: String = (0..3).map(|_| format!("64,{seconds},2,2\n")).collect();
     let mut problems = Problems::default();
-    let own = own_steps::read(&format!("gpus,step_s,tp,micro_batch\n{rows}"), &mut problems).unwrap();
+    let own = own_steps::read_text(&format!("gpus,step_s,tp,micro_batch\n{rows}"), &mut problems).unwrap();
     assert_eq!((own.len(), problems.count), (3, 0));
     let after = settings.answer(&model, &catalogue, &own, go_on).unwrap();
     assert!((after.step.time_us / before.step.time_us / 1.3 - 1.0).abs() < 0.02, "{}", after.step.time_us);
-    let width = |answer: &Estimated| (answer.step.interval_us[1] / answer.step.interval_us[0]).ln();
+    let width = |answer: &Estimated| ln(answer.step.interval_us[1] / answer.step.interval_us[0]);
     assert!(width(&after) < width(&before));
 }
 
@@ -565,7 +566,7 @@ fn what_is_not_possible_is_refused_with_what_would_do() {
         assert!(found.contains(said), "{said}: {found}");
     }
     let mut problems = Problems::default();
-    let own = own_steps::read("gpus,step_s,tp,colour\n64,2.5,x,red\n64,3,2,blue\n", &mut problems).unwrap();
+    let own = own_steps::read_text("gpus,step_s,tp,colour\n64,2.5,x,red\n64,3,2,blue\n", &mut problems).unwrap();
     assert_eq!(own.len(), 1);
     let said: Vec<String> = problems.kept.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -576,7 +577,7 @@ fn what_is_not_possible_is_refused_with_what_would_do() {
         ]
     );
     assert_eq!(
-        own_steps::read("gpus,tp\n64,2\n", &mut problems).unwrap_err().to_string().split(';').next(),
+        own_steps::read_text("gpus,tp\n64,2\n", &mut problems).unwrap_err().to_string().split(';').next(),
         Some("line 1: the table lacks step_s")
     );
 }

@@ -1,6 +1,9 @@
 //! `collectune training-time estimate`: the time of a step without samples.
 
-use std::{ops::ControlFlow, path::PathBuf};
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, builder::TypedValueParser};
 use serde::Serialize;
@@ -86,12 +89,12 @@ pub(in crate::cli) struct Estimate {
     attention: Option<AttentionKernel>,
 
     /// Steps that were measured: a CSV with gpus, step_s and, where they differ from 1, tp, pp, cp, ep, micro_batch
-    #[arg(long, value_name = "CSV")]
-    steps: Option<PathBuf>,
+    #[arg(long, value_name = "CSV", num_args = 1..)]
+    steps: Vec<PathBuf>,
 
     /// A catalogue with GPUs of one's own
-    #[arg(long, value_name = "YAML")]
-    catalogue: Option<PathBuf>,
+    #[arg(long, value_name = "YAML", num_args = 1..)]
+    catalogue: Vec<PathBuf>,
 
     /// The price of a GPU for an hour
     #[arg(long, value_name = "PRICE", value_parser = arguments::number(0.0..=1e6, "expected a price, such as 2.5"))]
@@ -180,14 +183,17 @@ impl Estimate {
         let name = self.model.clone().unwrap_or_default();
         let model = model(&name)?;
         let mut catalogue = Catalogue::built_in();
-        if let Some(path) = &self.catalogue {
+        for path in &self.catalogue {
             let text = String::from_utf8_lossy(&files::bytes(path)?).into_owned();
             match Catalogue::parse(&text) {
                 Ok(own) => catalogue.extend(own),
                 Err(error) => return refuse(format!("{}: {error}", visible(&files::name(path)))),
             };
         }
-        let own = self.steps.as_ref().map(own).transpose()?.unwrap_or_default();
+        let mut steps = Vec::new();
+        for path in &self.steps {
+            steps.extend(own(path)?);
+        }
         let settings = EstimateSettings {
             gpu: self.gpu.clone(),
             gpus: self.gpus,
@@ -204,7 +210,7 @@ impl Estimate {
             listed: self.best as usize,
             seed: self.seed,
         };
-        let answer = match settings.answer(&model, &catalogue, &own, |_| ControlFlow::Continue(())) {
+        let answer = match settings.answer(&model, &catalogue, &steps, |_| ControlFlow::Continue(())) {
             Ok(answer) => answer,
             Err(error) => return refuse(error.to_string()),
         };
@@ -213,7 +219,7 @@ impl Estimate {
             return terminal::write_json(&json(&model, &answer, &notes));
         }
         terminal::say_notes(&notes);
-        terminal::write(&for_people(&visible(&files::name(std::path::Path::new(&name))), &model, &answer))
+        terminal::write(&for_people(&visible(&files::name(Path::new(&name))), &model, &answer))
     }
 }
 
@@ -222,7 +228,7 @@ fn model(name: &str) -> Result<Transformer, CliError> {
     if let Ok(model) = models::known(name) {
         return Ok(model);
     }
-    let path = std::path::Path::new(name);
+    let path = Path::new(name);
     if !path.exists() {
         let known: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
         return refuse(format!(
@@ -236,11 +242,11 @@ fn model(name: &str) -> Result<Transformer, CliError> {
 }
 
 /// Steps of one's own; rows that can't be read are named.
-fn own(path: &PathBuf) -> Result<Vec<OwnStep>, CliError> {
+fn own(path: &Path) -> Result<Vec<OwnStep>, CliError> {
     let text = String::from_utf8_lossy(&files::bytes(path)?).into_owned();
     let mut problems = Problems::default();
     let name = files::name(path);
-    let read = own_steps::read(&text, &mut problems);
+    let read = own_steps::read_text(&text, &mut problems);
     files::say_problems(&name, &problems);
     read.or_else(|error| refuse(format!("{}: {error}", visible(&name))))
 }

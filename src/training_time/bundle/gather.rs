@@ -169,6 +169,7 @@ impl Gathering<'_> {
                     + catalogue.operators.len()
                     + catalogue.collectives.len()
                     + catalogue.architectures.len();
+                self.bundle.catalogue_files.push(path.to_owned());
                 let replaced = self.bundle.catalogue.extend(*catalogue);
                 if !replaced.is_empty() {
                     self.bundle.files[index].notes.push(format!("Replaces what is built in: {}", replaced.join(", ")));
@@ -202,6 +203,17 @@ impl Gathering<'_> {
                     }
                 };
                 (holds, fate)
+            }
+            TrainingFile::Transformer(model) => {
+                let holds = format!("a model of {:.2} billion parameters", model.parameters() as f64 / 1e9);
+                self.bundle.transformers.push((path.to_owned(), *model));
+                (holds, FileUse::Used)
+            }
+            TrainingFile::OwnSteps(steps) => {
+                self.bundle.files[index].rows = steps.len();
+                self.bundle.own_steps.extend(steps);
+                self.bundle.own_step_files.push(path.to_owned());
+                ("measured steps of one's own".to_owned(), FileUse::Used)
             }
             TrainingFile::Unrecognised(why) => (String::new(), FileUse::Unrecognised(why)),
         };

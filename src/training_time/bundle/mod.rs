@@ -13,6 +13,8 @@ pub use questions::{Answers, Candidate, FileAnswer, FileQuestion, QuestionKind, 
 
 use super::{
     catalogue::Catalogue,
+    estimate::own_steps::OwnStep,
+    models::Transformer,
     read::{ConfiguredRun, Sampling, TrainingFile, name::leaf},
     regressors::SavedModel,
     run::Run,
@@ -98,6 +100,14 @@ pub struct Bundle {
     pub reduces: Vec<ReduceTable>,
     /// The regressors that were saved by XGBoost.
     pub models: Vec<SavedModel>,
+    /// Models whose steps can be estimated, each with its file's name.
+    pub transformers: Vec<(String, Transformer)>,
+    /// Measured steps of such a model.
+    pub own_steps: Vec<OwnStep>,
+    /// The names of the files that they are from.
+    pub own_step_files: Vec<String>,
+    /// The names of the files of catalogues.
+    pub catalogue_files: Vec<String>,
     /// The questions about files that are not answered yet.
     pub questions: Vec<FileQuestion>,
     /// Notes that concern several files.

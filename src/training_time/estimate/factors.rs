@@ -135,7 +135,7 @@ const RIDGE: [f64; 6] = [1.0, 1.0, 0.3, 1.0, 0.05, 0.05];
 
 fn fit(steps: &[MeasuredColumns], before: Factors, stiffness: Stiffness) -> Factors {
     let total: f64 = steps.iter().map(|step| step.weight).sum();
-    if steps.is_empty() || !(total > 0.0) {
+    if steps.is_empty() || total.is_nan() || total <= 0.0 {
         return before;
     }
     let start = before.values().map(ln);

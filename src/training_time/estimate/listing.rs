@@ -10,6 +10,7 @@ use crate::{
     text::{Column, Entry, Listing},
     training_time::{
         memory::GIB,
+        models::Transformer,
         step::listing::{share, time},
     },
     units::{count, grouped, significant},
@@ -54,6 +55,33 @@ pub fn layout_in_words(answer: &Estimated) -> String {
         kind => format!("{} sharded", name_of(&Sharding::ALL, kind)),
     });
     parts.join(", ")
+}
+
+/// `tp 2, pp 4, dp 8, b 1` of a layout that was found.
+pub fn degrees_in_words(layout: &RankedLayout) -> String {
+    let degrees = layout.degrees;
+    let more = [("cp", degrees.context), ("ep", degrees.expert)];
+    let more: String =
+        more.into_iter().filter(|(_, degree)| *degree > 1).map(|(name, degree)| format!(", {name} {degree}")).collect();
+    format!("tp {}, pp {}{more}, dp {}, b {}", degrees.tensor, degrees.pipeline, degrees.data, layout.micro_batch)
+}
+
+/// A model's layers, parameters and operations.
+pub fn model(model: &Transformer) -> Listing {
+    let columns = vec![Column::words("", ""), Column::numbers("Value", "")];
+    let row = |name: &str, value: f64, text: String| vec![Entry::text(name), Entry::number(Some(value), |_| text)];
+    let billions = |parameters: u64| format!("{:.3} billion", parameters as f64 / 1e9);
+    let whole = |name: &str, value: u32| row(name, value.into(), grouped(value.into()));
+    let mut rows = vec![
+        row("Parameters", model.parameters() as f64, billions(model.parameters())),
+        row("Active for a token", model.active_parameters() as f64, billions(model.active_parameters())),
+        whole("Layers", model.depth()),
+        whole("Hidden size", model.hidden),
+        whole("Vocabulary", model.vocabulary),
+    ];
+    let flop = model.training_flop_per_token(4096);
+    rows.push(row("FLOP per token, sequence 4,096", flop, format!("{} billion", significant(flop / 1e9))));
+    Listing { columns, rows }
 }
 
 /// What the answer is based on, and what limits it; a sentence each without a full stop.

@@ -5,6 +5,7 @@
 //! published steps. Nothing here is sampled: every answer says so, and how wrong such answers were.
 
 pub mod answer;
+pub mod charts;
 pub mod device;
 pub mod efficiency;
 pub mod exchange;

@@ -50,17 +50,31 @@ pub enum OwnStepsError {
     Empty,
 }
 
-/// Reads a table. Rows that can't be read are left out and become problems; so do columns that say nothing.
+/// Reads a text.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_text(text: &str, problems: &mut Problems) -> Result<Vec<OwnStep>, OwnStepsError> {
+    let text = text.trim_start_matches('\u{feff}');
+    let mut records = Records::new(text.as_bytes(), Dialect::sniff(text.as_bytes()));
+    let headers: Vec<String> = match records.next() {
+        Some(record) => record.cells().map(str::to_owned).collect(),
+        None => return Err(OwnStepsError::Empty),
+    };
+    read(&mut records, &headers, problems)
+}
+
+/// Reads a table after its header. Rows that can't be read are left out and become problems; so do columns that say
+/// nothing.
 ///
 /// # Errors
 /// Returns an error if a needed column is missing, or no row is there.
-pub fn read(text: &str, problems: &mut Problems) -> Result<Vec<OwnStep>, OwnStepsError> {
-    let text = text.trim_start_matches('\u{feff}');
-    let mut records = Records::new(text.as_bytes(), Dialect::sniff(text.as_bytes()));
-    let header: Vec<String> = match records.next() {
-        Some(record) => record.cells().map(|cell| cell.trim().to_ascii_lowercase()).collect(),
-        None => return Err(OwnStepsError::Empty),
-    };
+pub fn read(
+    records: &mut Records<'_>,
+    headers: &[String],
+    problems: &mut Problems,
+) -> Result<Vec<OwnStep>, OwnStepsError> {
+    let header: Vec<String> = headers.iter().map(|cell| cell.trim().to_ascii_lowercase()).collect();
     let columns = COLUMNS.map(|name| header.iter().position(|known| known == name));
     for (name, column) in COLUMNS.iter().zip(columns).take(2) {
         if column.is_none() {

@@ -1,6 +1,7 @@
 //! The training-time workbench: which cluster and run, what if, which layouts, which measured steps.
 
 mod answers;
+mod estimate;
 mod layouts;
 mod run;
 mod settings;
@@ -13,6 +14,7 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    command::Commands,
     form::{Choices, Field, Form},
     math::hash,
     progress::Progress,
@@ -20,7 +22,9 @@ use crate::{
     training_time::{
         bundle::FileQuestion,
         calibrate::Calibration,
+        command,
         loaded::DroppedFiles,
+        report::estimate::{self as estimated, EstimatedModel},
         search::listing,
         study::{self, JobRunner, Outcome, Searched, Settings, StudyError},
     },
@@ -38,6 +42,8 @@ pub struct TrainingTime {
     outcome: Option<Result<Outcome, String>>,
     calibration: Option<Calibration>,
     searched: Option<Searched>,
+    /// The step of a model that is estimated where there are no samples.
+    estimated: Option<EstimatedModel>,
     /// The catalogue as it was typed, and why it can't be read.
     typed: String,
     catalogue_error: Option<String>,
@@ -108,6 +114,13 @@ impl Study for TrainingTime {
         self.choices = choices;
         self.read_catalogue();
         self.answer_files();
+        self.estimated = None;
+        if self.only_estimates() {
+            let choices = self.choices.clone();
+            let mut form = Form::new(&choices);
+            self.estimate(&mut form, progress);
+            return Ok(form.checked(())?);
+        }
         let mut form = Form::new(&self.choices);
         let settings = self.settings(&mut form);
         let settings = form.checked(settings)?;
@@ -158,9 +171,18 @@ impl Study for TrainingTime {
         &self.choices
     }
 
+    fn commands(&self, _: &[String], changed: &Choices, _: &[Field]) -> Option<Commands> {
+        let (name, ..) = self.estimated.as_ref()?;
+        Some(command::estimate(self.study.bundle(), changed, name))
+    }
+
     fn form(&self) -> Result<Vec<Field>, WorkbenchError> {
         let mut form = Form::new(&self.choices);
-        self.settings(&mut form);
+        if self.only_estimates() {
+            self.estimate_fields(&mut form);
+        } else {
+            self.settings(&mut form);
+        }
         Self::catalogue(&mut form);
         self.file_fields(&mut form);
         Ok(form.into_fields())
@@ -198,6 +220,9 @@ impl Study for TrainingTime {
     }
 
     fn jobs(&self) -> Result<Jobs, WorkbenchError> {
+        if self.only_estimates() {
+            return Ok(Jobs::default());
+        }
         let rounds = self.study.rounds()?;
         let basis = if rounds.is_empty() { Vec::new() } else { self.basis.clone() };
         Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: self.is_partial(), ..Jobs::default() })
@@ -215,6 +240,9 @@ impl Study for TrainingTime {
             files,
             problems,
         };
-        Ok(crate::training_time::report::report(material, contents)?)
+        match &self.estimated {
+            Some(model) => Ok(estimated::report(material, model, contents)),
+            None => Ok(crate::training_time::report::report(material, contents)?),
+        }
     }
 }

@@ -68,3 +68,11 @@ pub fn read(text: &str) -> Result<Transformer, ModelFileError> {
     }
     hugging_face::read(&root)
 }
+
+/// Reads a model from a parsed `config.json`.
+///
+/// # Errors
+/// As [`read`].
+pub fn of(root: &yaml::Node) -> Result<Transformer, ModelFileError> {
+    hugging_face::read(root)
+}

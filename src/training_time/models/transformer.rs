@@ -186,7 +186,10 @@ impl Attention {
     pub fn pairs(&self, sequence: u32) -> f64 {
         let length = f64::from(sequence);
         match self.window() {
-            Some(window) if window < sequence => f64::from(window) - f64::from(window).powi(2) / (2.0 * length),
+            Some(window) if window < sequence => {
+                let window = f64::from(window);
+                window - window * window / (2.0 * length)
+            }
             _ => length / 2.0,
         }
     }

@@ -19,6 +19,8 @@ pub enum TableFamily {
     Steps,
     /// An all-reduce table of nccl-tests in the form of vTrain.
     Reduce,
+    /// Steps of one's own, whose model is another file.
+    OwnSteps,
 }
 
 /// Forward, backward, and the one time of what has no direction.
@@ -45,13 +47,14 @@ pub(super) const STEPS: [&str; 11] = [
 pub(super) const REDUCE: [&str; 5] = ["size(B)", "count", "type", "time(ns)", "busbw(GB/s)"];
 
 /// Each family with its columns; those of operators are inputs and times.
-const FAMILIES: [(TableFamily, &str, &[&str]); 11] = [
+const FAMILIES: [(TableFamily, &str, &[&str]); 12] = [
     (TableFamily::Collective, "a collective's samples", &COLLECTIVE),
     (TableFamily::OldOptimizer, "an old optimizer's samples", &OLD_OPTIMIZER),
     (TableFamily::OperatorSettings, "a configuration of operator regressors", &OPERATOR_SETTINGS),
     (TableFamily::CollectiveSettings, "a configuration of collective regressors", &COLLECTIVE_SETTINGS),
     (TableFamily::Steps, "measured steps", &STEPS),
     (TableFamily::Reduce, "an all-reduce table", &REDUCE),
+    (TableFamily::OwnSteps, "steps of one's own", &["gpus", "step_s"]),
     (TableFamily::Operator, "an operator's samples", &["b", "l", "dim", FORWARD, BACKWARD]),
     (TableFamily::Operator, "an operator's samples", &["mp", "b", "l", "dim", FORWARD, BACKWARD]),
     (TableFamily::Operator, "an operator's samples", &["mp", "b", "h", "l", "dim", FORWARD, BACKWARD]),

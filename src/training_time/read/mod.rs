@@ -20,6 +20,8 @@ pub use self::{
 };
 use super::{
     catalogue::Catalogue,
+    estimate::own_steps::{self, OwnStep},
+    models::{self, Transformer},
     samples::{CollectiveRow, OperatorSamples},
     steps::{ReduceTable, StepTable},
 };
@@ -54,6 +56,10 @@ pub enum TrainingFile {
     Catalogue(Box<Catalogue>),
     /// A regressor that was saved by XGBoost.
     Model(Box<xgboost::Model>),
+    /// A model whose steps can be estimated.
+    Transformer(Box<Transformer>),
+    /// Measured steps of such a model.
+    OwnSteps(Vec<OwnStep>),
     /// Nothing that can be used, and why; completes a sentence that begins with the file's name.
     Unrecognised(String),
 }
@@ -111,6 +117,9 @@ pub fn table(
         }
         TableFamily::Steps => TrainingFile::Steps(steps::steps(records, &headers, path, problems)?),
         TableFamily::Reduce => TrainingFile::Reduce(steps::reduce(records, &headers, path, problems)?),
+        TableFamily::OwnSteps => {
+            TrainingFile::OwnSteps(own_steps::read(records, &headers, problems).map_err(|error| error.to_string())?)
+        }
         TableFamily::OldOptimizer => {
             let mut count = 0;
             while records.next().is_some() {
@@ -122,7 +131,8 @@ pub fn table(
 }
 
 /// A key of each form of configuration that the others lack.
-const KEYS: [&str; 5] = ["training_config", "parallel", "columns_name", "catalogue", "tensor_parallel_size"];
+const KEYS: [&str; 6] =
+    ["training_config", "parallel", "columns_name", "catalogue", "tensor_parallel_size", "model_type"];
 
 /// Whether a line of a text begins with a key of a configuration, as no log does.
 pub fn has_configuration_line(text: &str) -> bool {
@@ -161,6 +171,10 @@ pub fn configuration(text: &str) -> Option<TrainingFile> {
     }
     if sampling::is(&root) {
         return Some(sampling::read(&root).map_or_else(refused, TrainingFile::Sampling));
+    }
+    if models::is_model(&root) {
+        let refused = |error| TrainingFile::Unrecognised(format!("can't be used as a model: {error}"));
+        return Some(models::of(&root).map_or_else(refused, |model| TrainingFile::Transformer(Box::new(model))));
     }
     let form = run::form(&root)?;
     Some(TrainingFile::Run(RunNode { root, form }))

@@ -271,7 +271,7 @@ fn the_search_of_1024_gpus_with_shared_data() {
     let page = drop_at(fragment, &["ett/Perlmutter", "ett/examples"], None);
     page.wait_until(|| Seen::of(&page).broken_down_ms() > 0.0, "there is a breakdown");
     page.wait_until_idle();
-    page.wait_for_text("The errors are those at samples that were held out.");
+    page.wait_for_text("The errors are those at samples, or published steps, that were held out.");
     let values = ["1024", "512", "1024", "512", "1024"].map(Value::from).to_vec();
     let times = page.run(TIME_SEARCHES, &[values.clone().into()]);
     let of = |at: usize| times.as_array().unwrap().iter().filter_map(|pair| pair[at].as_f64()).collect::<Vec<f64>>();
@@ -289,7 +289,7 @@ fn sliders_with_shared_data() {
     let page = drop_at("", &["ett/Perlmutter", "ett/examples"], None);
     page.wait_until(|| Seen::of(&page).broken_down_ms() > 0.0, "there is a breakdown");
     page.wait_until_idle();
-    page.wait_for_text("The errors are those at samples that were held out.");
+    page.wait_for_text("The errors are those at samples, or published steps, that were held out.");
     let values = ["0.5", "0.6", "0.7", "0.8", "0.9", "1.1", "1.2", "1.3"];
     let (mut said, drawn) = changes(&page, "Messages between stages ×", "input", &values);
     println!("training/slider: said after {said:.0?} ms, drawn after {drawn:.0?} ms");

@@ -1,0 +1,65 @@
+//! The command that estimates in a terminal what the page estimates without samples.
+
+use super::bundle::Bundle;
+use crate::{
+    command::{Command, Commands},
+    form::Choices,
+};
+
+/// The keys of choices and the options that stand for them.
+const OPTIONS: [(&str, &str); 10] = [
+    ("e.gpu", "--gpu"),
+    ("e.gpus", "--gpus"),
+    ("e.sequence", "--sequence"),
+    ("e.batch", "--batch"),
+    ("e.stack", "--stack"),
+    ("e.precision", "--precision"),
+    ("e.attention", "--attention"),
+    ("e.price", "--price"),
+    ("e.reserve", "--reserve"),
+    ("e.schedule", "--schedule"),
+];
+
+/// Those of a layout that is given.
+const LAYOUT: [(&str, &str); 8] = [
+    ("e.tp", "--tp"),
+    ("e.pp", "--pp"),
+    ("e.chunks", "--virtual-stages"),
+    ("e.cp", "--cp"),
+    ("e.ep", "--ep"),
+    ("e.b", "--micro-batch"),
+    ("e.recompute", "--recompute"),
+    ("e.sharding", "--sharding"),
+];
+
+/// The command for the choices that are not usual, on the model of this name.
+pub(super) fn estimate(bundle: &Bundle, changed: &Choices, model: &str) -> Commands {
+    let mut command = Command::new("training-time estimate", &[model.to_owned()]);
+    let mut left_out = Commands::default();
+    let is_given = changed.get("e.given").is_some();
+    let mut has_degrees = false;
+    for (key, value) in changed.iter() {
+        let of =
+            |table: &[(&str, &'static str)]| table.iter().find(|(known, _)| *known == key).map(|(_, option)| *option);
+        match (of(&OPTIONS), of(&LAYOUT)) {
+            (Some(option), _) => command.option(option, value),
+            (None, Some(option)) if is_given => {
+                has_degrees |= !matches!(option, "--recompute" | "--sharding");
+                command.option(option, value);
+            }
+            (None, Some(_)) => {}
+            (None, None) if key == "catalogue" => left_out.leave_out("Added to the catalogue", "save it as a file"),
+            (None, None) => {}
+        }
+    }
+    if is_given && !has_degrees {
+        command.option("--tp", "1");
+    }
+    for (option, names) in [("--steps", &bundle.own_step_files), ("--catalogue", &bundle.catalogue_files)] {
+        if !names.is_empty() {
+            command.word(option);
+            names.iter().for_each(|name| command.file(name));
+        }
+    }
+    Commands { lines: vec![command], ..left_out }
+}

@@ -1,0 +1,137 @@
+//! The fields of a step that is estimated without samples, and the answer to them.
+
+use std::ops::ControlFlow;
+
+use super::TrainingTime;
+use crate::{
+    form::{Control, Field, Form},
+    progress::Progress,
+    training_time::{
+        estimate::{
+            device::Precision,
+            efficiency::AttentionKernel,
+            layouts::MOST_GPUS,
+            own_steps::by_name,
+            question::{EstimateSettings, GivenLayout},
+            stack::{Recomputation, Sharding, Stack},
+            step::Schedule,
+        },
+        models::{KNOWN, Transformer, known},
+        settings::Group,
+    },
+};
+
+/// The names of values as the options of a field.
+fn options<T>(all: &[(T, &str)]) -> Vec<(String, String)> {
+    all.iter().map(|(_, name)| ((*name).to_owned(), (*name).to_owned())).collect()
+}
+
+/// A choice of one of some values.
+fn one<T: Copy + PartialEq>(form: &mut Form<'_>, key: &str, label: &str, all: &[(T, &'static str)], usual: T) -> T {
+    let named = crate::training_time::estimate::listing::name_of(all, usual);
+    let chosen = form.chosen(Field::new(key, label, Control::One(options(all))).usually(named));
+    chosen.and_then(|word| by_name(all, word)).unwrap_or(usual)
+}
+
+/// A choice of one of some values, or of what is usual.
+fn one_or_usual<T: Copy>(
+    form: &mut Form<'_>,
+    key: &str,
+    label: &str,
+    all: &[(T, &'static str)],
+    usual: &str,
+) -> Option<T> {
+    let mut named = vec![(String::new(), usual.to_owned())];
+    named.extend(options(all));
+    let chosen = form.chosen(Field::new(key, label, Control::One(named)));
+    chosen.and_then(|word| by_name(all, word))
+}
+
+impl TrainingTime {
+    /// Whether there is a model whose steps are estimated, and no samples to learn from.
+    pub(super) fn only_estimates(&self) -> bool {
+        let bundle = self.study.bundle();
+        bundle.clusters.is_empty() && !bundle.transformers.is_empty()
+    }
+
+    /// The fields of an estimate; the model and the settings.
+    pub(super) fn estimate_fields(&self, form: &mut Form<'_>) -> (Option<(String, Transformer)>, EstimateSettings) {
+        let bundle = self.study.bundle();
+        let mut settings = EstimateSettings::default();
+        let dropped = bundle.transformers.iter().map(|(name, _)| (name.clone(), name.clone()));
+        let by_name = KNOWN.iter().map(|(name, _)| ((*name).to_owned(), format!("{name} (known)")));
+        let models: Vec<(String, String)> = dropped.chain(by_name).collect();
+        let usual = models.first().map(|(name, _)| name.clone()).unwrap_or_default();
+        let chosen = form.chosen(Field::new("e.model", "Model", Control::One(models)).usually(usual.clone()));
+        let name = chosen.unwrap_or(&usual).to_owned();
+        let own = bundle.transformers.iter().find(|(known, _)| *known == name).map(|(_, model)| model.clone());
+        let model = own.or_else(|| known(&name).ok()).map(|model| (name, model));
+        let told =
+            |gpu: &&crate::training_time::catalogue::Gpu| gpu.multiprocessors.is_some() && gpu.link_gbps.is_some();
+        let gpus = bundle.catalogue.gpus.iter().filter(told).map(|gpu| (gpu.name.clone(), gpu.name.clone()));
+        let usual = bundle.catalogue.gpu(&settings.gpu).map_or_else(String::new, |gpu| gpu.name.clone());
+        let chosen = form.chosen(Field::new("e.gpu", "GPU", Control::One(gpus.collect())).usually(usual.clone()));
+        chosen.unwrap_or(&usual).clone_into(&mut settings.gpu);
+        let whole = |least, most| Control::whole(least, most);
+        form.field(Field::new("e.gpus", "GPUs", whole(1, MOST_GPUS as u32)), &mut settings.gpus);
+        form.field(Field::new("e.sequence", "Sequence", whole(1, 1 << 24)), &mut settings.sequence);
+        let mut batch = settings.batch();
+        form.field(Field::new("e.batch", "Global batch", whole(1, 1 << 30)), &mut batch);
+        settings.global_batch = Some(batch);
+        form.group(Group::Model);
+        settings.stack = one(form, "e.stack", "Software", &Stack::ALL, settings.stack);
+        settings.precision = one(form, "e.precision", "Products in", &Precision::ALL, settings.precision);
+        let usual = "as the software usually does";
+        settings.attention = one_or_usual(form, "e.attention", "Attention", &AttentionKernel::ALL, usual);
+        let mut price = 0.0;
+        let field = Field::new("e.price", "Price of a GPU hour", Control::within(0.0, 1e6));
+        form.field(field.hinted("in any currency; 0 for none"), &mut price);
+        settings.price_per_gpu_hour = Some(price).filter(|price| *price > 0.0);
+        let reserve = Field::new("e.reserve", "Kept free of the memory, GiB", Control::within(0.0, 1e4));
+        form.field(reserve, &mut settings.reserve_gib);
+        settings.layout = Self::layout_fields(form, &mut settings.schedule);
+        (model, settings)
+    }
+
+    /// The fields of a layout; `None` where the best one is to be found.
+    fn layout_fields(form: &mut Form<'_>, schedule: &mut Schedule) -> Option<GivenLayout> {
+        form.group(Group::Estimate);
+        let mut is_given = false;
+        form.field(
+            Field::new("e.given", "Give the layout instead of finding the best one", Control::Switch),
+            &mut is_given,
+        );
+        form.is_listed = is_given;
+        let mut layout = GivenLayout::default();
+        for (key, label, value) in [
+            ("e.tp", "Tensor degree", &mut layout.tensor),
+            ("e.pp", "Pipeline stages", &mut layout.pipeline),
+            ("e.chunks", "Chunks per stage", &mut layout.virtual_stages),
+            ("e.cp", "Context degree", &mut layout.context),
+            ("e.ep", "Expert degree", &mut layout.expert),
+            ("e.b", "Sequences of a micro-batch", &mut layout.micro_batch),
+        ] {
+            form.field(Field::new(key, label, Control::whole(1, 65_536)), value);
+        }
+        layout.recomputation =
+            one_or_usual(form, "e.recompute", "Recompute", &Recomputation::ALL, "the least that fits");
+        layout.sharding = one_or_usual(form, "e.sharding", "Sharded", &Sharding::ALL, "as the software usually does");
+        form.is_listed = true;
+        *schedule = one(form, "e.schedule", "Schedule", &Schedule::ALL, *schedule);
+        is_given.then_some(layout)
+    }
+
+    /// Estimates the step of the model that is chosen, if there is one.
+    pub(super) fn estimate(&mut self, form: &mut Form<'_>, progress: &mut dyn Progress) {
+        let (model, settings) = self.estimate_fields(form);
+        let bundle = self.study.bundle();
+        self.estimated = model.map(|(name, model)| {
+            let progress = |share: f64| {
+                progress.report("Searching layouts", (share * 100.0) as u64, 100);
+                ControlFlow::Continue(())
+            };
+            let answer = settings.answer(&model, &bundle.catalogue, &bundle.own_steps, progress);
+            (name, model, answer.map_err(|error| error.to_string()))
+        });
+    }
+}

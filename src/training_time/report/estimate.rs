@@ -1,0 +1,126 @@
+//! The report on a step that is estimated without samples.
+
+use super::{CATALOGUE, FILES, LAYOUTS, MEMORY, STEP, TrainingTimeReportInput, left_out, samples, sentence};
+use crate::{
+    report::{
+        Contents, Exhibit, Fact, Report, Section, Workbench,
+        placement::{Figure, Tab},
+        privacy::NameReplacements,
+    },
+    training_time::{
+        estimate::{charts, listing, question::Estimated},
+        models::Transformer,
+        settings::Group,
+        step::listing::time,
+    },
+};
+
+/// The model and its step, or why there is none.
+pub(crate) type EstimatedModel = (String, Transformer, Result<Estimated, String>);
+
+const MODEL: Tab = Tab::new("model", "Model");
+
+/// Makes the report where there are no samples.
+pub(crate) fn report(
+    material: TrainingTimeReportInput<'_>,
+    (name, model, answer): &EstimatedModel,
+    contents: &Contents,
+) -> Report {
+    let TrainingTimeReportInput { study, catalogue_error, mut files, problems, .. } = material;
+    let inside = study.bundle().files.iter().map(|file| file.path.as_str());
+    let privacy = NameReplacements::of(contents, &mut files, &problems, inside);
+    let mut summary = Vec::new();
+    let mut sections = Vec::new();
+    let mut figures = Vec::new();
+    match answer {
+        Ok(answer) => {
+            summary.push(sentence(&listing::headline(answer)));
+            summary.push(sentence(&listing::layout_in_words(answer)));
+            summary.extend(listing::notes(answer).iter().map(|note| sentence(note)));
+            figures = of(answer);
+            sections.push(
+                Section {
+                    title: "Step".into(),
+                    charts: vec![charts::breakdown(answer)],
+                    tables: vec![Exhibit::new(
+                        "components",
+                        "What the time goes into",
+                        listing::components(&answer.step),
+                    )],
+                    ..Section::default()
+                }
+                .as_picture()
+                .on(STEP),
+            );
+            sections.push(
+                Section {
+                    text: vec![sentence(&listing::searched(&answer.layouts))],
+                    charts: vec![charts::time_over_memory(&answer.layouts)],
+                    tables: vec![Exhibit::new(
+                        "layouts",
+                        "Layouts by step time",
+                        listing::layouts(&answer.layouts.ranked),
+                    )],
+                    ..Section::with_form(Group::Estimate)
+                }
+                .on(LAYOUTS),
+            );
+            sections.push(
+                Section {
+                    title: "Memory".into(),
+                    tables: vec![Exhibit::new("memory", "Memory of the fullest stage", listing::memory(&answer.step))],
+                    ..Section::default()
+                }
+                .on(MEMORY),
+            );
+        }
+        Err(why) => {
+            summary.push(format!("There is no step: {why}."));
+            sections.push(Section::with_form(Group::Estimate).on(LAYOUTS));
+        }
+    }
+    sections.push(
+        Section {
+            tables: vec![Exhibit::new("model", "The model", listing::model(model))],
+            ..Section::with_form(Group::Model)
+        }
+        .on(MODEL),
+    );
+    sections.push(samples::catalogue(&study.bundle().catalogue, catalogue_error).on(CATALOGUE));
+    sections.push(samples::files(study.bundle()).on(FILES));
+    sections.extend(left_out::section(&problems).map(|section| section.on(FILES)));
+    if !contents.charts {
+        sections.iter_mut().for_each(|section| section.charts.clear());
+    }
+    let mut report = Report {
+        workbench: Workbench::TrainingTime,
+        title: match answer {
+            Ok(answer) => format!("{name}: a step of about {}", time(answer.step.time_us)),
+            Err(_) => format!("Training time: {name}"),
+        },
+        summary,
+        program: concat!("collectune ", env!("CARGO_PKG_VERSION")).into(),
+        made_on: contents.made_on.clone(),
+        files,
+        parameters: vec![Fact { name: "Mode".into(), value: "no samples".into() }],
+        sections,
+        figures,
+        ..Report::default()
+    };
+    privacy.apply(&mut report);
+    report
+}
+
+/// The step with its interval, what it processes, the share of the peak, and the memory.
+fn of(answer: &Estimated) -> Vec<Figure> {
+    let [low, high] = answer.step.interval_us;
+    let mut figures = vec![Figure::new(
+        "Step",
+        time(answer.step.time_us),
+        format!("{} to {} (90 %), no samples", time(low), time(high)),
+    )];
+    let notes = ["of each GPU", "of the peak, without recomputation", "", "of the fullest stage"];
+    let named = listing::figures(answer).into_iter().zip(notes).filter(|((name, _), _)| *name != "Tokens/day");
+    figures.extend(named.map(|((name, value), note)| Figure::new(name, value, note)));
+    figures
+}

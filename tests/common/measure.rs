@@ -122,7 +122,7 @@ const NCU: &str = r#"{
 } >"$3""#;
 
 /// The programs, by their paths in the folder in which the commands run.
-const PROGRAMS: [(&str, &str); 10] = [
+const PROGRAMS: [(&str, &str); 11] = [
     ("mpirun", LAUNCHER),
     ("srun", LAUNCHER),
     ("python", PYTHON),
@@ -133,6 +133,10 @@ const PROGRAMS: [(&str, &str); 10] = [
     (
         "git",
         "mkdir -p estimate-train-time/src/estimate_train_time/kernel_sampling estimate-train-time/src/estimate_train_time/data/configs/kernel_sampling/collect; touch estimate-train-time/src/estimate_train_time/data/configs/kernel_sampling/collect/layernorm.yml",
+    ),
+    (
+        "curl",
+        r#"echo '{"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "vocab_size": 50257}' >config.json"#,
     ),
     ("pip", "exit 0"),
     ("date", "echo 12:00:00"),
@@ -158,6 +162,8 @@ fn leaves(workbench: Workbench) -> Vec<&'static [(&'static str, &'static str)]> 
             ],
         ],
         Workbench::TrainingTime => vec![
+            &[("config.json", "model")],
+            &[("steps.csv", "measured steps of one's own")],
             &[(
                 "estimate-train-time/src/estimate_train_time/kernel_sampling/sampling_data/GPU_layernorm_fp16.csv",
                 "samples of an operator",

@@ -363,7 +363,7 @@ fn bad_files(folder: &TempDir) -> BTreeMap<&'static str, String> {
 }
 
 /// How a command is given a file: `{}` stands for it, `{conf}`, `{sweep}` and `{runs}` for good ones.
-const TEMPLATES: [(&str, &str); 30] = [
+const TEMPLATES: [(&str, &str); 32] = [
     ("tuning train", "tuning train {}"),
     ("tuning predict", "tuning predict {} --collective all_reduce --nodes 2 --ranks 16 --size 1M"),
     ("tuning predict", "tuning predict --model {} --collective all_reduce --nodes 2 --ranks 16"),
@@ -380,6 +380,8 @@ const TEMPLATES: [(&str, &str); 30] = [
     ("overlap models", "overlap models {}"),
     ("training-time step", "training-time step {}"),
     ("training-time layouts", "training-time layouts {}"),
+    ("training-time estimate", "training-time estimate {}"),
+    ("training-time estimate", "training-time estimate gpt2-xl --steps {}"),
     ("policy replay", "policy replay {} --seeds 0"),
     ("policy export", "policy export {} --reader example"),
     ("policy export", "policy export {rewards} --schedule {}"),

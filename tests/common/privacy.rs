@@ -90,7 +90,14 @@ fn files(workbench: Workbench, word: &str) -> Vec<Files> {
             let mut loose = all;
             let operator = loose.iter().find(|(name, _)| name.contains("linear1")).cloned();
             loose.extend(operator.map(|(name, bytes)| (name.replace("linear1", word), bytes)));
-            vec![loose, vec![(format!("{word}.zip"), archived)]]
+            let model = r#"{"model_type": "mixtral", "hidden_size": 1024, "intermediate_size": 2048, "num_hidden_layers": 8,
+                "num_attention_heads": 8, "vocab_size": 32000, "num_local_experts": 8, "num_experts_per_tok": 2}"#;
+            let steps = "gpus,step_s,tp\n64,2.5,1\n64,2.9,3\n";
+            let estimated = vec![
+                (format!("{word}_config.json"), model.as_bytes().to_vec()),
+                (format!("{word}_steps.csv"), steps.as_bytes().to_vec()),
+            ];
+            vec![loose, vec![(format!("{word}.zip"), archived)], estimated]
         }
     }
 }

@@ -104,7 +104,99 @@ fn the_part_for_texts_of_a_multimodal_model_is_read() {
     assert_eq!(models::read(&whole), models::read(LLAMA));
 }
 
+/// Llama 3.1 8B as a script starts it.
+const SCRIPT: &str = r#"#!/bin/bash
+# --num-layers 99 is what a comment says
+TP=2
+HIDDEN=4096
+LAYERS=${LAYERS:-32}
+MODEL_ARGS=(
+    --num-layers $LAYERS --hidden-size "${HIDDEN}"
+    --ffn-hidden-size 14336
+    --num-attention-heads 32 --group-query-attention --num-query-groups 8
+    --swiglu --normalization RMSNorm --position-embedding-type rope
+    --untie-embeddings-and-output-weights --disable-bias-linear
+    --vocab-size 128256 --seq-length 8192
+)
+TRAINING_ARGS="--micro-batch-size 1 --global_batch_size=128 \
+    --bf16 --use-distributed-optimizer --recompute-granularity selective"
+torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py ${MODEL_ARGS[@]} $TRAINING_ARGS \
+    --tensor-model-parallel-size $TP --sequence-parallel --lr 3e-4
+"#;
+
+#[test]
+fn a_script_of_megatron_is_its_model_and_its_layout() {
+    let file = models::read_file(SCRIPT).unwrap();
+    assert_eq!(file.missing, []);
+    assert_eq!(file.model, known("llama-3.1-8b").ok());
+    assert_eq!(models::read(SCRIPT), known("llama-3.1-8b"));
+    let training = file.training;
+    let degrees = [training.tensor, training.pipeline, training.context, training.data, training.micro_batches];
+    assert_eq!(degrees, [2, 1, 1, 8, 16].map(Some));
+    assert_eq!([training.micro_batch, training.global_batch, training.sequence], [1, 128, 8192].map(Some));
+    assert_eq!([training.sequence_parallel, training.distributed_optimizer], [Some(true); 2]);
+    assert_eq!([training.recompute.as_deref(), training.precision.as_deref()], [Some("selective"), Some("bf16")]);
+    assert_eq!(file.notes, ["These options are not used: lr"]);
+}
+
+#[test]
+fn arguments_in_a_log_are_read_with_the_defaults_of_megatron() {
+    let log = "using world size: 64\n------ arguments ------\n  add_bias_linear ................. True\n\
+               \x20 ffn_hidden_size ................. 49152\n  hidden_size ..................... 12288\n\
+               \x20 kv_channels ..................... 128\n  max_position_embeddings ......... 2048\n\
+               \x20 num_attention_heads ............. 96\n  num_experts ..................... None\n\
+               \x20 num_layers ...................... 96\n  padded_vocab_size ............... 51200\n\
+               \x20 swiglu .......................... False\n  world_size ...................... 64\n\
+               \x20 tensor_model_parallel_size ...... 8\n  pipeline_model_parallel_size .... 8\n";
+    assert_eq!(models::read(log), known("gpt3-175b"));
+    assert_eq!(models::read_file(log).unwrap().training.data, Some(1));
+}
+
+#[test]
+fn arguments_that_are_open_or_contradict_each_other_are_named() {
+    let open = SCRIPT.replace("HIDDEN=4096\n", "");
+    let file = models::read_file(&open).unwrap();
+    assert_eq!(file.model, None);
+    let told: Vec<_> = file.missing.iter().map(|field| (&*field.key, &*field.reason)).collect();
+    assert_eq!(told, [("hidden_size", "line 6: $HIDDEN is not assigned in this file")]);
+    for (from, to, said) in [
+        (
+            "--global_batch_size=128",
+            "--global_batch_size=100",
+            "100 is no multiple of micro batch·replicas = 1·8 = 8 (nearest: 96)",
+        ),
+        ("TP=2", "TP=3", "tensor·pipeline·context is 3, which does not divide 16 GPUs (nearest: 15)"),
+        ("--num-query-groups 8", "--num-query-groups 5", "5 heads of keys and values do not divide 32"),
+        ("--swiglu", "--swiglu --num-experts 8 --moe-router-topk 9", "processed by 9 of 8 experts"),
+        ("--swiglu", "--swiglu --num-experts 8 --expert-model-parallel-size 3", "evenly over 3 GPUs (nearest: 2)"),
+        ("--swiglu", "--swiglu --num-experts 8 --moe-layer-freq '([0]*3+[1]*2)'", "lists 5 layers, and there are 32"),
+        (
+            "--vocab-size 128256",
+            "--vocab-size many",
+            "line 12, vocab_size: a whole number from 1 to 16777216 was expected, not \"many\"",
+        ),
+    ] {
+        let text = SCRIPT.replace(from, to);
+        assert!(refused(&text).contains(said), "{said}: {}", refused(&text));
+    }
+}
+
 proptest! {
+    #[test]
+    fn no_script_is_too_strange(parts in prop::collection::vec(
+        prop_oneof![
+            Just("--num-layers ".to_owned()), Just("A=$A$A$A\n".to_owned()), Just("${".to_owned()),
+            Just("--hidden-size 64 --num-attention-heads 4 --vocab-size 9 --seq-length 8 ".to_owned()),
+            Just("  num_layers ...... 3\n".to_owned()), Just("--moe-layer-freq [1]*9 --num-experts 4 ".to_owned()),
+            "[ -~\n]{0,20}",
+        ], 0..12,
+    )) {
+        let text = format!("--num-layers 2 {}", parts.concat());
+        if let Ok(model) = models::read(&text) {
+            let _ = (model.parameters(), model.active_parameters(), model.training_flop_per_token(4096));
+        }
+    }
+
     #[test]
     fn no_text_is_too_strange(text in "\\PC{0,300}") {
         let _ = models::read(&text);

@@ -139,7 +139,7 @@ pub(super) fn read(root: &Node) -> Result<Transformer> {
 }
 
 /// Layers one by one become runs of equal ones.
-fn runs(layers: impl Iterator<Item = Layer>) -> Vec<(Layer, u32)> {
+pub(super) fn runs(layers: impl Iterator<Item = Layer>) -> Vec<(Layer, u32)> {
     let mut runs: Vec<(Layer, u32)> = Vec::new();
     for layer in layers {
         match runs.last_mut() {

@@ -1,10 +1,13 @@
 //! Models of which a step can be estimated: read from the files of the frameworks that train them, or known by name.
 
+mod file;
 mod hugging_face;
 mod known;
+mod megatron;
 mod transformer;
 
 pub use self::{
+    file::{MissingField, ModelFile, TrainingSettings},
     hugging_face::MODEL_TYPES,
     known::{KNOWN, known},
     transformer::{Attention, FeedForward, Layer, Matrix, Norm, Transformer},
@@ -40,8 +43,39 @@ pub enum ModelFileError {
         /// The keys that are missing.
         keys: Vec<&'static str>,
     },
+    /// The value of an argument is not what was expected.
+    #[error("line {line}, {key}: {expected} was expected, not \"{found}\"")]
+    Argument {
+        /// Line of the value, from 1.
+        line: u32,
+        /// The argument's name.
+        key: String,
+        /// A description of the expected value.
+        expected: String,
+        /// The value that was found.
+        found: String,
+    },
+    /// Arguments contradict each other.
+    #[error("line {line}, {key}: {message}")]
+    Contradiction {
+        /// Line of the argument, from 1.
+        line: u32,
+        /// The argument's name.
+        key: String,
+        /// Both values, and what would fit.
+        message: String,
+    },
+    /// Sizes are left open by arguments.
+    #[error("the arguments leave open: {}", open.join("; "))]
+    Open {
+        /// Each with its reason.
+        open: Vec<String>,
+    },
     /// The text is of no known form.
-    #[error("this is no configuration of a model: a config.json of Hugging Face has a model_type")]
+    #[error(
+        "this is no configuration of a model: a config.json of Hugging Face has a model_type, arguments of Megatron-LM \
+         have --num-layers"
+    )]
     NotAModel,
 }
 
@@ -56,17 +90,50 @@ pub fn is_model(root: &yaml::Node) -> bool {
     hugging_face::is_one(root)
 }
 
-/// Reads a model from the text of a `config.json` of Hugging Face.
+/// The forms of files that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelFormat {
+    /// A `config.json` of Hugging Face.
+    HuggingFace,
+    /// Arguments of Megatron-LM.
+    Megatron,
+}
+
+/// The form of a text by its content; `None` if it has none of them.
+pub fn identify(text: &str) -> Option<ModelFormat> {
+    match () {
+        () if megatron::is_one(text) => Some(ModelFormat::Megatron),
+        () if text.contains("model_type") => Some(ModelFormat::HuggingFace),
+        () => None,
+    }
+}
+
+/// Reads a model and how it is trained from the text of a file: a `config.json` of Hugging Face, or arguments of
+/// Megatron-LM (a script, a command line, or their list in a log).
 ///
 /// # Errors
-/// Returns an error if the text is no such file, its architecture is not known, a size is missing, or sizes contradict
-/// each other.
-pub fn read(text: &str) -> Result<Transformer, ModelFileError> {
+/// Returns an error if the text is no such file, its architecture is not known, a size of a `config.json` is missing,
+/// or sizes contradict each other.
+pub fn read_file(text: &str) -> Result<ModelFile, ModelFileError> {
+    if identify(text) == Some(ModelFormat::Megatron) {
+        return megatron::read(text);
+    }
     let root = yaml::parse(text)?;
     if !is_model(&root) {
         return Err(ModelFileError::NotAModel);
     }
-    hugging_face::read(&root)
+    Ok(ModelFile { model: Some(hugging_face::read(&root)?), ..ModelFile::default() })
+}
+
+/// The model of a file, as [`read_file`] reads it.
+///
+/// # Errors
+/// As [`read_file`], and if a size of the model is left open.
+pub fn read(text: &str) -> Result<Transformer, ModelFileError> {
+    let file = read_file(text)?;
+    file.model.ok_or_else(|| ModelFileError::Open {
+        open: file.missing.iter().map(|field| format!("{} ({})", field.key, field.reason)).collect(),
+    })
 }
 
 /// Reads a model from a parsed `config.json`.

@@ -1,0 +1,66 @@
+//! What a file says of a model and of its training.
+
+use super::Transformer;
+
+/// What was read from a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelFile {
+    /// The model; `None` where the file has none, or lacks a size of it.
+    pub model: Option<Transformer>,
+    /// How it is trained, as far as the file says.
+    pub training: TrainingSettings,
+    /// What must be asked for.
+    pub missing: Vec<MissingField>,
+    /// Notes, such as on options that are not used.
+    pub notes: Vec<String>,
+}
+
+/// A field that the file leaves open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingField {
+    /// Its name in the file.
+    pub key: String,
+    /// Why it is open, or what was expected.
+    pub reason: String,
+}
+
+/// How a model is trained; `None` where the file is silent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrainingSettings {
+    /// Tokens of a sequence.
+    pub sequence: Option<u32>,
+    /// Sequences of a micro-batch.
+    pub micro_batch: Option<u32>,
+    /// Sequences of a step over all replicas.
+    pub global_batch: Option<u32>,
+    /// Micro-batches of a step.
+    pub micro_batches: Option<u32>,
+    /// GPUs among which each matrix is split.
+    pub tensor: Option<u32>,
+    /// Stages of the pipeline.
+    pub pipeline: Option<u32>,
+    /// GPUs among which a sequence is split.
+    pub context: Option<u32>,
+    /// GPUs over which experts are spread.
+    pub expert: Option<u32>,
+    /// Replicas, with those that share the states.
+    pub data: Option<u32>,
+    /// Chunks of layers per stage.
+    pub virtual_stages: Option<u32>,
+    /// Whether norms and residuals are split along the sequence.
+    pub sequence_parallel: Option<bool>,
+    /// Whether replicas share the states of the optimizer.
+    pub distributed_optimizer: Option<bool>,
+    /// The stage of ZeRO.
+    pub zero: Option<u32>,
+    /// Whether the reduction of gradients overlaps with the backward pass.
+    pub overlap_reduce: Option<bool>,
+    /// Whether the gathering of parameters overlaps with the forward pass.
+    pub overlap_gather: Option<bool>,
+    /// What the backward pass computes again, in the words of the file.
+    pub recompute: Option<String>,
+    /// The type of products, in the words of the file.
+    pub precision: Option<String>,
+    /// The format of FP8, in the words of the file.
+    pub fp8: Option<String>,
+}

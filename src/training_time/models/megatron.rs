@@ -1,0 +1,432 @@
+//! Arguments of Megatron-LM: a shell script, a command line, or the list of arguments in a log.
+//!
+//! Names and defaults as in Megatron-LM's `megatron/training/arguments.py`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    Attention, FeedForward, Layer, MissingField, ModelFile, ModelFileError, Norm, TrainingSettings, Transformer,
+    hugging_face::runs,
+};
+use crate::text::excerpt;
+
+type Result<T> = std::result::Result<T, ModelFileError>;
+
+/// The most characters of a variable's value: variables that repeat others would grow without end.
+const LONGEST_VALUE: usize = 16 << 10;
+
+/// Whether a text has such arguments.
+pub(super) fn is_one(text: &str) -> bool {
+    text.contains("--num-layers") || text.contains("--num_layers") || text.contains("num_layers ....")
+}
+
+/// An argument's value; empty for a flag.
+#[derive(Debug)]
+struct Argument {
+    line: u32,
+    value: String,
+}
+
+#[derive(Default)]
+struct Arguments {
+    all: BTreeMap<String, Argument>,
+    used: BTreeSet<String>,
+    missing: Vec<MissingField>,
+}
+
+/// Words of a line, without quotes and with the values of variables.
+fn words(line: &str, variables: &BTreeMap<String, String>) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut rest = line.chars().peekable();
+    while let Some(c) = rest.next() {
+        match (c, quote) {
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (c, Some(open)) if c == open => quote = None,
+            ('#', None) if word.is_none() => break,
+            (c, None) if c.is_whitespace() || matches!(c, '(' | ')' | ';' | '&' | '|') => words.extend(word.take()),
+            ('$', None | Some('"')) => {
+                let is_braced = rest.next_if_eq(&'{').is_some();
+                let mut name = String::new();
+                let is_part = |c: &char| if is_braced { *c != '}' } else { c.is_ascii_alphanumeric() || *c == '_' };
+                while let Some(c) = rest.next_if(is_part) {
+                    name.push(c);
+                }
+                if is_braced {
+                    rest.next();
+                }
+                let (name, otherwise) = name.split_once(":-").map_or((&*name, None), |(name, of)| (name, Some(of)));
+                let value = variables.get(name).map(String::as_str).or(otherwise);
+                let word = word.get_or_insert_default();
+                match value {
+                    Some(value) if word.len() + value.len() <= LONGEST_VALUE => word.push_str(value),
+                    _ => {
+                        word.push('$');
+                        word.push_str(name);
+                    }
+                }
+            }
+            (c, _) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// Name and value of a line of a log's list of arguments.
+fn listed(line: &str) -> Option<(&str, &str)> {
+    let (before, after) = line.split_once(" ...")?;
+    let name = before.split_whitespace().next_back()?;
+    let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    let value = after.trim_start_matches('.').trim();
+    (is_name && !value.is_empty()).then_some((name, value))
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+impl Arguments {
+    fn of(text: &str) -> Self {
+        let mut arguments = Self::default();
+        let mut variables = BTreeMap::new();
+        let mut pending: Option<String> = None;
+        let mut whole = String::new();
+        for (line, number) in text.lines().zip(1_u32..) {
+            if let Some((name, value)) = listed(line) {
+                arguments.all.insert(name.to_owned(), Argument { line: number, value: value.to_owned() });
+                continue;
+            }
+            if line.trim_start().starts_with('#') {
+                continue;
+            }
+            whole.push_str(line.strip_suffix('\\').unwrap_or(line));
+            // A quoted text may go over several lines.
+            let is_open = whole.matches('"').count() % 2 == 1 && whole.len() < LONGEST_VALUE;
+            if is_open || line.ends_with('\\') && whole.len() < LONGEST_VALUE {
+                whole.push(' ');
+                continue;
+            }
+            for word in words(&std::mem::take(&mut whole), &variables) {
+                if !word.starts_with('-')
+                    && let Some((name, value)) = word.split_once('=').filter(|(name, _)| is_variable(name))
+                {
+                    variables.insert(name.to_owned(), value.to_owned());
+                    pending = None;
+                }
+                let inner = word.split_once('=').filter(|(name, _)| is_variable(name)).map_or(&*word, |(_, of)| of);
+                arguments.take(inner, number, &mut pending);
+            }
+        }
+        for word in words(&whole, &variables) {
+            arguments.take(&word, u32::try_from(text.lines().count()).unwrap_or(u32::MAX), &mut pending);
+        }
+        arguments
+    }
+
+    /// Takes the options of a word, of which a quoted one may have several.
+    fn take(&mut self, word: &str, line: u32, pending: &mut Option<String>) {
+        for part in word.split_whitespace() {
+            if let Some(option) = part.strip_prefix("--") {
+                let (name, value) = option.split_once('=').unwrap_or((option, ""));
+                let name = name.replace('-', "_");
+                self.all.insert(name.clone(), Argument { line, value: value.to_owned() });
+                *pending = value.is_empty().then_some(name);
+            } else if let Some(argument) = pending.take().and_then(|name| self.all.get_mut(&name)) {
+                part.clone_into(&mut argument.value);
+            }
+        }
+    }
+
+    fn value(&mut self, name: &str) -> Option<&Argument> {
+        self.used.insert(name.to_owned());
+        self.all.get(name).filter(|argument| argument.value != "None")
+    }
+
+    fn text(&mut self, name: &str) -> Option<String> {
+        self.value(name).map(|argument| argument.value.clone())
+    }
+
+    /// A flag, or `True` or `False` in a log.
+    fn flag(&mut self, name: &str) -> bool {
+        self.value(name).is_some_and(|argument| !argument.value.eq_ignore_ascii_case("false"))
+    }
+
+    /// A number; a variable that is assigned nowhere is asked for.
+    fn count(&mut self, name: &str, most: u32) -> Result<Option<u32>> {
+        let Some(Argument { line, value }) = self.value(name) else { return Ok(None) };
+        if value.contains('$') {
+            let reason = format!("line {line}: {} is not assigned in this file", excerpt(value));
+            self.missing.push(MissingField { key: name.to_owned(), reason });
+            return Ok(None);
+        }
+        match value.parse() {
+            Ok(number) if (1..=most).contains(&number) => Ok(Some(number)),
+            _ => Err(ModelFileError::Argument {
+                line: *line,
+                key: name.to_owned(),
+                expected: format!("a whole number from 1 to {most}"),
+                found: excerpt(value),
+            }),
+        }
+    }
+
+    /// A size without which there is no model; 1 where it is missing.
+    fn needed(&mut self, name: &str, most: u32) -> Result<u32> {
+        let before = self.missing.len();
+        let found = self.count(name, most)?;
+        if found.is_none() && self.missing.len() == before {
+            let reason = "the file does not say it".to_owned();
+            self.missing.push(MissingField { key: name.to_owned(), reason });
+        }
+        Ok(found.unwrap_or(1))
+    }
+
+    fn contradiction(&self, name: &str, message: String) -> ModelFileError {
+        let line = self.all.get(name).map_or(1, |argument| argument.line);
+        ModelFileError::Contradiction { line, key: name.to_owned(), message }
+    }
+}
+
+const MOST: u32 = 1 << 18;
+const MOST_GPUS: u32 = 1 << 20;
+
+/// Reads arguments.
+///
+/// # Errors
+/// Returns an error if a value is not what its argument asks for, or if values contradict each other.
+pub(super) fn read(text: &str) -> Result<ModelFile> {
+    let mut arguments = Arguments::of(text);
+    let training = training(&mut arguments)?;
+    let model = model(&mut arguments, &training)?;
+    let is_whole = arguments.missing.is_empty();
+    let rest: Vec<&str> =
+        arguments.all.keys().filter(|name| !arguments.used.contains(*name)).map(String::as_str).collect();
+    let notes =
+        if rest.is_empty() { Vec::new() } else { vec![format!("These options are not used: {}", rest.join(", "))] };
+    Ok(ModelFile { model: is_whole.then_some(model), training, missing: arguments.missing, notes })
+}
+
+fn training(of: &mut Arguments) -> Result<TrainingSettings> {
+    let layers = of.count("num_layers", 1 << 10)?;
+    let pipeline = of.count("pipeline_model_parallel_size", MOST)?.unwrap_or(1);
+    let virtual_stages = match of.count("num_virtual_stages_per_pipeline_rank", MOST)? {
+        Some(stages) => Some(stages),
+        None => match (of.count("num_layers_per_virtual_pipeline_stage", MOST)?, layers) {
+            (Some(each), Some(layers)) => Some((layers / pipeline / each).max(1)),
+            _ => None,
+        },
+    };
+    let is_bf16 = of.flag("bf16");
+    let is_fp16 = of.flag("fp16");
+    let fp8 = of.text("fp8_format");
+    let settings = TrainingSettings {
+        sequence: of.count("seq_length", 1 << 24)?,
+        micro_batch: of.count("micro_batch_size", MOST)?,
+        global_batch: of.count("global_batch_size", 1 << 30)?,
+        tensor: Some(of.count("tensor_model_parallel_size", MOST)?.unwrap_or(1)),
+        pipeline: Some(pipeline),
+        context: Some(of.count("context_parallel_size", MOST)?.unwrap_or(1)),
+        expert: Some(of.count("expert_model_parallel_size", MOST)?.unwrap_or(1)),
+        virtual_stages,
+        sequence_parallel: Some(of.flag("sequence_parallel")),
+        distributed_optimizer: Some(of.flag("use_distributed_optimizer")),
+        overlap_reduce: Some(of.flag("overlap_grad_reduce")),
+        overlap_gather: Some(of.flag("overlap_param_gather")),
+        recompute: of.text("recompute_granularity"),
+        precision: Some(
+            if is_bf16 {
+                "bf16"
+            } else if is_fp16 {
+                "fp16"
+            } else {
+                "fp32"
+            }
+            .to_owned(),
+        ),
+        fp8: if fp8.is_some() { fp8 } else { of.text("fp8") },
+        ..TrainingSettings::default()
+    };
+    layout(of, settings)
+}
+
+/// The replicas and micro-batches that follow where the number of GPUs is known.
+fn layout(of: &mut Arguments, mut settings: TrainingSettings) -> Result<TrainingSettings> {
+    let degrees = [settings.tensor, settings.pipeline, settings.context].map(|degree| u64::from(degree.unwrap_or(1)));
+    let product: u64 = degrees.iter().product();
+    // What starts the processes says the GPUs; arguments that are left open there are no gap of the model.
+    let open = of.missing.len();
+    let gpus = match of.count("world_size", MOST_GPUS)? {
+        Some(gpus) => Some(u64::from(gpus)),
+        None => {
+            let (nodes, each) = (of.count("nnodes", MOST_GPUS)?, of.count("nproc_per_node", MOST_GPUS)?);
+            nodes.zip(each).map(|(nodes, each)| u64::from(nodes) * u64::from(each))
+        }
+    };
+    of.missing.truncate(open);
+    let Some(gpus) = gpus else { return Ok(settings) };
+    if !gpus.is_multiple_of(product) {
+        let nearest = (gpus / product).max(1) * product;
+        let message =
+            format!("tensor·pipeline·context is {product}, which does not divide {gpus} GPUs (nearest: {nearest})");
+        return Err(of.contradiction("tensor_model_parallel_size", message));
+    }
+    let data = gpus / product;
+    settings.data = u32::try_from(data).ok();
+    if let Some((micro, global)) = settings.micro_batch.zip(settings.global_batch) {
+        let of_all = u64::from(micro) * data;
+        let global = u64::from(global);
+        if !global.is_multiple_of(of_all) {
+            let nearest = (global / of_all).max(1) * of_all;
+            let message = format!(
+                "{global} is no multiple of micro batch·replicas = {micro}·{data} = {of_all} (nearest: {nearest})"
+            );
+            return Err(of.contradiction("global_batch_size", message));
+        }
+        settings.micro_batches = u32::try_from(global / of_all).ok();
+    }
+    Ok(settings)
+}
+
+fn model(of: &mut Arguments, training: &TrainingSettings) -> Result<Transformer> {
+    let hidden = of.needed("hidden_size", MOST)?;
+    let layers = of.needed("num_layers", 1 << 10)?;
+    let is_gated = of.flag("swiglu");
+    // A log says the opposite of the option.
+    let has_bias =
+        !of.flag("disable_bias_linear") && (!of.all.contains_key("add_bias_linear") || of.flag("add_bias_linear"));
+    of.used.insert("add_bias_linear".to_owned());
+    let otherwise = if is_gated { hidden.saturating_mul(8) / 3 / 64 * 64 } else { hidden.saturating_mul(4) };
+    let width = of.count("ffn_hidden_size", 1 << 20)?.unwrap_or(otherwise);
+    let attention = attention(of, hidden, has_bias)?;
+    let dense = FeedForward::Dense { width, is_gated, has_bias };
+    let mixture = experts(of, width, is_gated, has_bias, training.expert.unwrap_or(1))?;
+    let pattern = pattern(of, layers)?;
+    let layer = |is_mixture: &bool| Layer { attention, feed_forward: mixture.filter(|_| *is_mixture).unwrap_or(dense) };
+    let is_rms = of.text("normalization").is_some_and(|name| name == "RMSNorm");
+    let is_learned = of.text("position_embedding_type").is_none_or(|kind| kind == "learned_absolute")
+        && !of.flag("use_rotary_position_embeddings");
+    let positions = match (is_learned, of.count("max_position_embeddings", 1 << 24)?) {
+        (false, _) => 0,
+        (true, Some(positions)) => positions,
+        (true, None) => of.needed("seq_length", 1 << 24)?,
+    };
+    Ok(Transformer {
+        hidden,
+        vocabulary: vocabulary(of, training.tensor.unwrap_or(1))?,
+        is_tied: !of.flag("untie_embeddings_and_output_weights"),
+        positions,
+        norm: if is_rms { Norm::Rms } else { Norm::Layer },
+        layers: runs(pattern.iter().map(layer)),
+    })
+}
+
+/// The vocabulary, padded so that every rank has the same part.
+fn vocabulary(of: &mut Arguments, tensor: u32) -> Result<u32> {
+    if let Some(padded) = of.count("padded_vocab_size", 1 << 24)? {
+        return Ok(padded);
+    }
+    let size = of.needed("vocab_size", 1 << 24)?;
+    let multiple = of.count("make_vocab_size_divisible_by", MOST)?.unwrap_or(128).saturating_mul(tensor);
+    Ok(size.div_ceil(multiple).saturating_mul(multiple))
+}
+
+fn attention(of: &mut Arguments, hidden: u32, has_bias: bool) -> Result<Attention> {
+    let heads = of.needed("num_attention_heads", 1 << 12)?;
+    if of.flag("multi_latent_attention") {
+        return Ok(Attention::Latent {
+            heads,
+            query_rank: of.count("q_lora_rank", MOST)?,
+            kv_rank: of.count("kv_lora_rank", MOST)?.unwrap_or(32),
+            nope: of.count("qk_head_dim", MOST)?.unwrap_or(128),
+            rope: of.count("qk_pos_emb_head_dim", MOST)?.unwrap_or(64),
+            value: of.count("v_head_dim", MOST)?.unwrap_or(128),
+        });
+    }
+    let groups = of.count("num_query_groups", 1 << 12)?.unwrap_or(1);
+    let kv_heads = if of.flag("group_query_attention") { groups } else { heads };
+    if !heads.is_multiple_of(kv_heads) {
+        let message = format!("{kv_heads} heads of keys and values do not divide {heads} heads of queries");
+        return Err(of.contradiction("num_query_groups", message));
+    }
+    let width = match of.count("kv_channels", MOST)? {
+        Some(width) => width,
+        None if hidden.is_multiple_of(heads) || !of.missing.is_empty() => (hidden / heads).max(1),
+        None => {
+            let message =
+                format!("{heads} heads do not divide the hidden size of {hidden}, and there is no kv-channels");
+            return Err(of.contradiction("num_attention_heads", message));
+        }
+    };
+    Ok(Attention::Grouped {
+        heads,
+        kv_heads,
+        width,
+        has_bias: has_bias || of.flag("add_qkv_bias"),
+        has_output_bias: has_bias,
+        has_qk_norms: of.flag("qk_layernorm"),
+        has_sinks: false,
+        window: None,
+    })
+}
+
+fn experts(of: &mut Arguments, width: u32, is_gated: bool, has_bias: bool, ep: u32) -> Result<Option<FeedForward>> {
+    let Some(experts) = of.count("num_experts", 1 << 12)? else { return Ok(None) };
+    let top_k = of.count("moe_router_topk", 1 << 12)?.unwrap_or(2);
+    if top_k > experts {
+        let message = format!("a token can't be processed by {top_k} of {experts} experts");
+        return Err(of.contradiction("moe_router_topk", message));
+    }
+    if !experts.is_multiple_of(ep) {
+        let nearest =
+            (1..=experts).filter(|by| experts.is_multiple_of(*by)).min_by_key(|by| by.abs_diff(ep)).unwrap_or(1);
+        let message = format!("{experts} experts can't be spread evenly over {ep} GPUs (nearest: {nearest})");
+        return Err(of.contradiction("expert_model_parallel_size", message));
+    }
+    if !is_gated {
+        let message = "experts without a gate (--swiglu) are not read".to_owned();
+        return Err(of.contradiction("num_experts", message));
+    }
+    Ok(Some(FeedForward::Experts {
+        experts,
+        top_k,
+        width: of.count("moe_ffn_hidden_size", 1 << 20)?.unwrap_or(width),
+        shared_width: of.count("moe_shared_expert_intermediate_size", 1 << 20)?.unwrap_or(0),
+        has_router_bias: of.flag("moe_router_enable_expert_bias"),
+        has_bias,
+    }))
+}
+
+/// Which layers have experts, where there are any: every n-th, or a list of 0 and 1 such as `([0]*3+[1]*58)`.
+fn pattern(of: &mut Arguments, layers: u32) -> Result<Vec<bool>> {
+    let Some(written) = of.text("moe_layer_freq") else { return Ok(vec![true; layers as usize]) };
+    if let Ok(every @ 1..) = written.parse::<u32>() {
+        return Ok((0..layers).map(|index| index.is_multiple_of(every)).collect());
+    }
+    let mut pattern = Vec::new();
+    for part in written.trim_matches(['(', ')', '\'', '"']).split('+') {
+        let (list, times) = part.split_once('*').unwrap_or((part, "1"));
+        let times = times.trim().parse::<usize>().unwrap_or(0).min(1 << 10);
+        let inner = list.trim().trim_matches(['[', ']']);
+        let list: Vec<bool> = inner
+            .split(',')
+            .filter_map(|flag| match flag.trim() {
+                "0" => Some(false),
+                "1" => Some(true),
+                _ => None,
+            })
+            .collect();
+        if list.len() <= 1 << 10 {
+            pattern.extend(list.repeat(times).into_iter().take(1 << 11));
+        }
+    }
+    if pattern.len() != layers as usize && of.missing.is_empty() {
+        let message = format!("{} lists {} layers, and there are {layers}", excerpt(&written), pattern.len());
+        return Err(of.contradiction("moe_layer_freq", message));
+    }
+    Ok(pattern)
+}

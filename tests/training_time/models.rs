@@ -181,6 +181,24 @@ fn arguments_that_are_open_or_contradict_each_other_are_named() {
     }
 }
 
+#[test]
+fn deepspeed_says_how_and_asks_for_the_model() {
+    let text = r#"{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4,
+        "zero_optimization": {"stage": 3}, "bf16": {"enabled": true}}"#;
+    let file = models::read_file(text).unwrap();
+    let training = &file.training;
+    assert_eq!([training.data, training.zero, training.micro_batches], [8, 3, 4].map(Some));
+    assert_eq!((training.overlap_reduce, training.precision.as_deref()), (Some(true), Some("bf16")));
+    assert_eq!(file.missing.len(), 1);
+    assert!(refused(text).contains("add a config.json"), "{}", refused(text));
+    let auto = models::read_file(&text.replace("64", "\"auto\"")).unwrap();
+    assert_eq!(auto.missing[1].key, "train_batch_size");
+    let wrong = refused(&text.replace("64", "60"));
+    assert!(wrong.contains("60 is no multiple of 2·4 = 8 (nearest: 56)"), "{wrong}");
+    let offload = refused(&text.replace("\"stage\": 3", "\"stage\": 3, \"offload_param\": {\"device\": \"cpu\"}"));
+    assert!(offload.contains("outside of the GPU"), "{offload}");
+}
+
 proptest! {
     #[test]
     fn no_script_is_too_strange(parts in prop::collection::vec(

@@ -1,5 +1,6 @@
 //! Models of which a step can be estimated: read from the files of the frameworks that train them, or known by name.
 
+mod deepspeed;
 mod file;
 mod hugging_face;
 mod known;
@@ -65,8 +66,8 @@ pub enum ModelFileError {
         /// Both values, and what would fit.
         message: String,
     },
-    /// Sizes are left open by arguments.
-    #[error("the arguments leave open: {}", open.join("; "))]
+    /// Sizes are left open.
+    #[error("the file leaves open: {}", open.join("; "))]
     Open {
         /// Each with its reason.
         open: Vec<String>,
@@ -97,19 +98,22 @@ pub enum ModelFormat {
     HuggingFace,
     /// Arguments of Megatron-LM.
     Megatron,
+    /// A configuration of DeepSpeed.
+    DeepSpeed,
 }
 
 /// The form of a text by its content; `None` if it has none of them.
 pub fn identify(text: &str) -> Option<ModelFormat> {
     match () {
         () if megatron::is_one(text) => Some(ModelFormat::Megatron),
+        () if deepspeed::KEYS.iter().any(|key| text.contains(key)) => Some(ModelFormat::DeepSpeed),
         () if text.contains("model_type") => Some(ModelFormat::HuggingFace),
         () => None,
     }
 }
 
 /// Reads a model and how it is trained from the text of a file: a `config.json` of Hugging Face, or arguments of
-/// Megatron-LM (a script, a command line, or their list in a log).
+/// Megatron-LM (a script, a command line, or their list in a log), or how one is trained from DeepSpeed's JSON.
 ///
 /// # Errors
 /// Returns an error if the text is no such file, its architecture is not known, a size of a `config.json` is missing,
@@ -119,6 +123,9 @@ pub fn read_file(text: &str) -> Result<ModelFile, ModelFileError> {
         return megatron::read(text);
     }
     let root = yaml::parse(text)?;
+    if deepspeed::is_one(&root) {
+        return deepspeed::read(&root);
+    }
     if !is_model(&root) {
         return Err(ModelFileError::NotAModel);
     }

@@ -1,0 +1,101 @@
+//! DeepSpeed's JSON configuration, which says how a model is trained and not which.
+
+use super::{MissingField, ModelFile, ModelFileError, TrainingSettings};
+use crate::text::yaml::{Fields, Node};
+
+type Result<T> = std::result::Result<T, ModelFileError>;
+
+const BATCH: [&str; 3] = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
+
+/// Keys that only such a configuration has.
+pub(super) const KEYS: [&str; 3] = [BATCH[0], BATCH[1], "zero_optimization"];
+
+/// Whether a mapping is such a configuration.
+pub(super) fn is_one(root: &Node) -> bool {
+    KEYS.iter().any(|key| root.get(key).is_some())
+}
+
+fn is_auto(node: &Node) -> bool {
+    node.text() == Some("auto")
+}
+
+/// Reads a configuration.
+///
+/// # Errors
+/// Returns an error if a value is not what its key asks for, or if states are kept outside of the GPU.
+pub(super) fn read(root: &Node) -> Result<ModelFile> {
+    let mut fields = Fields::of(root, "the configuration")?;
+    let mut missing = Vec::new();
+    let mut ask =
+        |key: &str, reason: &str| missing.push(MissingField { key: key.to_owned(), reason: reason.to_owned() });
+    ask("model", "DeepSpeed's configuration has no model: add a config.json of Hugging Face, or arguments");
+    let mut batch = [None; 3];
+    for (found, key) in batch.iter_mut().zip(BATCH) {
+        *found = match fields.optional(key) {
+            Some(node) if is_auto(node) => {
+                ask(key, "it is \"auto\": its value is decided elsewhere");
+                None
+            }
+            Some(node) => Some(node.count(key, 1)?),
+            None => None,
+        };
+    }
+    if batch.iter().flatten().count() < 2 {
+        ask(
+            BATCH[0],
+            "two of train_batch_size, train_micro_batch_size_per_gpu and gradient_accumulation_steps are needed",
+        );
+    }
+    let mut training = TrainingSettings {
+        global_batch: batch[0],
+        micro_batch: batch[1],
+        micro_batches: batch[2],
+        zero: Some(0),
+        ..TrainingSettings::default()
+    };
+    if let [Some(global), Some(micro), Some(steps)] = batch {
+        let each = u64::from(micro) * u64::from(steps);
+        if !u64::from(global).is_multiple_of(each) {
+            let nearest = (u64::from(global) / each).max(1) * each;
+            let message = format!("{global} is no multiple of {micro}·{steps} = {each} (nearest: {nearest})");
+            return Err(root.get(BATCH[0]).unwrap_or(root).wrong(BATCH[0], message).into());
+        }
+        training.data = u32::try_from(u64::from(global) / each).ok();
+    }
+    if let Some(node) = fields.optional("zero_optimization") {
+        let mut zero = Fields::of(node, "zero_optimization")?;
+        for key in ["offload_optimizer", "offload_param"] {
+            let device = zero.optional(key).and_then(|of| of.get("device")).filter(|of| of.text() != Some("none"));
+            if let Some(device) = device {
+                let message = format!(
+                    "{} keeps states outside of the GPU, of which no step can be estimated",
+                    device.described()
+                );
+                return Err(device.wrong(key, message).into());
+            }
+        }
+        let stage = zero.optional("stage").map_or(Ok(0), |node| node.count("stage", 0))?;
+        if stage > 3 {
+            return Err(node.get("stage").unwrap_or(node).unexpected("stage", "0, 1, 2 or 3").into());
+        }
+        training.zero = Some(stage);
+        training.overlap_reduce = Some(match zero.optional("overlap_comm") {
+            Some(node) if !is_auto(node) => node.flag("overlap_comm")?,
+            _ => stage == 3,
+        });
+    }
+    for (key, precision) in [("bf16", "bf16"), ("fp16", "fp16")] {
+        match fields.optional(key).and_then(|of| of.get("enabled")) {
+            Some(node) if is_auto(node) => ask(key, "it is \"auto\": its value is decided elsewhere"),
+            Some(node) if node.flag(key)? => training.precision = Some(precision.to_owned()),
+            _ => {}
+        }
+    }
+    if let Some(node) = fields.optional("tensor_parallel").and_then(|of| of.get("autotp_size")) {
+        training.tensor = Some(node.count("autotp_size", 0)?.max(1));
+    }
+    let rest: Vec<&str> = fields.rest().map(|(key, ..)| key).collect();
+    let notes =
+        if rest.is_empty() { Vec::new() } else { vec![format!("These keys are not used: {}", rest.join(", "))] };
+    Ok(ModelFile { model: None, training, missing, notes })
+}

@@ -298,3 +298,52 @@ fn a_catalogue_is_typed_and_saved() {
     assert!(String::from_utf8(saved).unwrap().contains("swiglu"));
     page.assert_clean();
 }
+
+/// A model of 1.7 billion parameters, as its config.json has it.
+const MODEL: &[u8] =
+    br#"{"model_type": "qwen3", "hidden_size": 2048, "intermediate_size": 6144, "num_hidden_layers": 28,
+    "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936}"#;
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_model_alone_is_answered_without_samples() {
+    let page = Page::with_files(&[("config.json", MODEL)]);
+    page.wait_until(|| page.look_for("tab", "Layouts").is_some(), "the model opens the workbench");
+    page.wait_until_idle();
+    let before = answer(&page);
+    assert!(before.contains("a step on 64 × H100-SXM5-80GB") && before.contains("without samples"), "{before}");
+    assert!(page.rows("What the time goes into") >= 4);
+    page.choose("GPU", "B200-SXM-180GB");
+    page.wait_until_idle();
+    page.wait_until(|| answer(&page).contains("64 × B200-SXM-180GB"), "the answer is of the other GPU");
+    assert!(page.fragment().contains("&e.gpu=B200-SXM-180GB"), "{}", page.fragment());
+    page.show("Layouts");
+    assert!(page.rows("Layouts by step time") > 5);
+    // A layout that is given is answered instead of the best one; one that is not possible says what would be.
+    page.click("checkbox", "Give the layout instead of finding the best one");
+    page.wait_until_idle();
+    page.fill("Tensor degree", "3");
+    page.wait_until_idle();
+    page.wait_for_text("tp × pp × cp = 3 does not divide 64 GPUs");
+    page.fill("Tensor degree", "4");
+    page.wait_until_idle();
+    page.wait_until(|| !answer(&page).contains("There is no step"), "the layout is possible");
+    page.run("history.back()", &[]);
+    page.wait_for_text("tp × pp × cp = 3 does not divide 64 GPUs");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn steps_of_one_s_own_and_files_that_are_no_model_are_told_apart() {
+    let steps = b"gpus,step_s,tp,micro_batch\n64,1.9,1,2\n64,2.1,2,2\n64,x,2,4\n64,2.4,4,4\n";
+    let bert = br#"{"model_type": "bert", "hidden_size": 768}"#;
+    let page = Page::with_files(&[("config.json", MODEL), ("steps.csv", steps), ("bert.json", bert)]);
+    page.wait_until(|| page.look_for("tab", "Layouts").is_some(), "the model opens the workbench");
+    page.wait_until_idle();
+    assert!(answer(&page).contains("by 3 steps of your own"), "{}", answer(&page));
+    page.wait_for_text("the model_type \"bert\" is not known");
+    page.resize(360, 800);
+    assert_fits_a_phone(&page);
+    page.assert_clean();
+}

@@ -204,3 +204,40 @@ fn what_is_too_large_is_refused() {
         assert_eq!(collectune(&arguments).status.code(), Some(2), "{wrong:?}");
     }
 }
+
+#[test]
+fn a_step_is_estimated_from_a_script_and_deepspeed_s_settings() {
+    let folder = TempDir::new().unwrap();
+    let script = write(
+        &folder,
+        "train.sh",
+        "TP=2\ntorchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 24 --hidden-size 2048 \\\n\
+         --num-attention-heads 16 --seq-length 2048 --max-position-embeddings 2048 --vocab-size 50257 --bf16 \\\n\
+         --tensor-model-parallel-size $TP --micro-batch-size 4 --global-batch-size 512 --lr 1e-4\n",
+    );
+    let said = collectune(&["training-time", "estimate", &script, "--json"]);
+    assert!(text(&said.stderr).contains("options are not used: lr"), "{}", text(&said.stderr));
+    let answer: Value = serde_json::from_str(&ended(&said, 0)).unwrap();
+    let of = |key: &str| answer[key].as_u64().unwrap();
+    assert_eq!((of("gpus"), of("tp"), of("dp"), of("micro_batch"), of("global_batch")), (32, 2, 16, 4, 512));
+    // What is typed wins.
+    let typed = json(&["training-time", "estimate", &script, "--gpus", "16", "--tp", "4", "--json"]);
+    assert_eq!((typed["gpus"].as_u64(), typed["tp"].as_u64(), typed["dp"].as_u64()), (Some(16), Some(4), Some(4)));
+
+    let settings = |text: &str| write(&folder, "ds.json", text);
+    let zero = settings(
+        r#"{"train_batch_size": 256, "train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 3}}"#,
+    );
+    let answer = json(&["training-time", "estimate", "gpt2-xl", &zero, "--gpus", "8", "--json"]);
+    assert_eq!((answer["sharding"].as_str(), answer["micro_batch"].as_u64()), (Some("parameters"), Some(2)));
+    assert_eq!((answer["global_batch"].as_u64(), answer["dp"].as_u64()), (Some(256), Some(8)));
+    let alone = collectune(&["training-time", "estimate", &zero]);
+    assert!(text(&alone.stderr).contains("DeepSpeed's configuration has no model"), "{}", text(&alone.stderr));
+    assert_eq!(alone.status.code(), Some(1));
+    let two = collectune(&["training-time", "estimate", "gpt2-xl", "llama-2-7b"]);
+    assert!(text(&two.stderr).contains("llama-2-7b is a second model"), "{}", text(&two.stderr));
+    let none = collectune(&["training-time", "estimate", "nowhere.json"]);
+    assert!(text(&none.stderr).contains("no model of this name is known; known are llama-2-7b"));
+    let unused = collectune(&["training-time", "estimate", "gpt2-xl", "--recompute", "layers"]);
+    assert!(text(&unused.stderr).contains("--recompute is not used"), "{}", text(&unused.stderr));
+}

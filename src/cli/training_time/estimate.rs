@@ -31,7 +31,7 @@ use crate::{
             step::Schedule,
         },
         memory::{GIB, RESERVE_GIB},
-        models::{self, KNOWN, Transformer},
+        models::{self, KNOWN, ModelFile, Transformer},
     },
 };
 
@@ -46,8 +46,10 @@ use crate::{
   collectune training-time estimate config.json --gpu B200 --gpus 256 --sequence 8192 --tp 2 --pp 4 --steps steps.csv")]
 pub(in crate::cli) struct Estimate {
     /// A config.json of Hugging Face, arguments of Megatron-LM (a script or a log), or a known model, like llama-3.1-8b
+    ///
+    /// DeepSpeed's JSON beside it says how it is trained.
     #[arg(value_name = "MODEL", required_unless_present = "known")]
-    model: Option<String>,
+    model: Vec<String>,
 
     /// List the models that are known by name
     #[arg(long)]
@@ -57,15 +59,15 @@ pub(in crate::cli) struct Estimate {
     #[arg(long, value_name = "NAME", default_value = "H100")]
     gpu: String,
 
-    /// The number of GPUs
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = arguments::up_to::<u64>(MOST_GPUS))]
-    gpus: u64,
+    /// The number of GPUs [default: as the files say, else 64]
+    #[arg(long, value_name = "N", value_parser = arguments::up_to::<u64>(MOST_GPUS))]
+    gpus: Option<u64>,
 
-    /// Tokens of a sequence
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = arguments::up_to::<u32>(1 << 24))]
-    sequence: u32,
+    /// Tokens of a sequence [default: as the files say, else 4096]
+    #[arg(long, value_name = "N", value_parser = arguments::up_to::<u32>(1 << 24))]
+    sequence: Option<u32>,
 
-    /// Sequences of a step over all replicas [default: about four million tokens]
+    /// Sequences of a step over all replicas [default: as the files say, else about four million tokens]
     #[arg(long, value_name = "N", value_parser = arguments::up_to::<u64>(1 << 32))]
     batch: Option<u64>,
 
@@ -76,13 +78,13 @@ pub(in crate::cli) struct Estimate {
     #[arg(long, value_name = "NAME", default_value = "1f1b", value_parser = named(&Schedule::ALL))]
     schedule: Schedule,
 
-    /// The type of products
-    #[arg(long, value_name = "NAME", default_value = "bf16", value_parser = named(&Precision::ALL))]
-    precision: Precision,
+    /// The type of products [default: as the files say, else bf16]
+    #[arg(long, value_name = "NAME", value_parser = named(&Precision::ALL))]
+    precision: Option<Precision>,
 
-    /// The software that trains
-    #[arg(long, value_name = "NAME", default_value = "megatron-core", value_parser = named(&Stack::ALL))]
-    stack: Stack,
+    /// The software that trains [default: megatron-core, or deepspeed with its configuration]
+    #[arg(long, value_name = "NAME", value_parser = named(&Stack::ALL))]
+    stack: Option<Stack>,
 
     /// How attention is computed [default: as the software usually does]
     #[arg(long, value_name = "NAME", value_parser = named(&AttentionKernel::ALL))]
@@ -163,14 +165,12 @@ impl LayoutArguments {
     fn given(&self) -> Option<GivenLayout> {
         let degrees = [self.tp, self.pp, self.cp, self.ep, self.virtual_stages, self.micro_batch];
         if degrees.iter().all(Option::is_none) {
-            let why = "without --tp, --pp, --cp, --ep, --virtual-stages or --micro-batch the best layout is found";
-            arguments::say_unused(&["recompute"], why);
             return None;
         }
         let [tensor, pipeline, context, expert, virtual_stages, micro_batch] =
             degrees.map(|degree| degree.unwrap_or(1));
-        let (recomputation, sharding) = (self.recompute, self.sharding.first().copied());
-        Some(GivenLayout { tensor, pipeline, context, expert, virtual_stages, micro_batch, recomputation, sharding })
+        let rest = GivenLayout::default();
+        Some(GivenLayout { tensor, pipeline, context, expert, virtual_stages, micro_batch, ..rest })
     }
 }
 
@@ -180,8 +180,7 @@ impl Estimate {
             let names: String = KNOWN.iter().map(|(name, _)| format!("{name}\n")).collect();
             return terminal::write(&names);
         }
-        let name = self.model.clone().unwrap_or_default();
-        let model = model(&name)?;
+        let (name, model, mut settings) = read_models(&self.model)?;
         let mut catalogue = Catalogue::built_in();
         for path in &self.catalogue {
             let text = String::from_utf8_lossy(&files::bytes(path)?).into_owned();
@@ -194,22 +193,32 @@ impl Estimate {
         for path in &self.steps {
             steps.extend(own(path)?);
         }
-        let settings = EstimateSettings {
-            gpu: self.gpu.clone(),
-            gpus: self.gpus,
-            sequence: self.sequence,
-            global_batch: self.batch,
-            layout: self.layout.given(),
-            schedule: self.schedule,
-            precision: self.precision,
-            stack: self.stack,
-            attention: self.attention,
-            price_per_gpu_hour: self.price,
-            reserve_gib: self.reserve,
-            shardings: self.layout.sharding.clone(),
-            listed: self.best as usize,
-            seed: self.seed,
-        };
+        settings.gpu.clone_from(&self.gpu);
+        settings.gpus = self.gpus.unwrap_or(settings.gpus);
+        settings.sequence = self.sequence.unwrap_or(settings.sequence);
+        settings.global_batch = self.batch.or(settings.global_batch);
+        settings.layout = self.layout.given().or(settings.layout);
+        match &mut settings.layout {
+            Some(layout) => {
+                layout.recomputation = self.layout.recompute.or(layout.recomputation);
+                layout.sharding = self.layout.sharding.first().copied().or(layout.sharding);
+            }
+            None => {
+                let why = "without --tp, --pp, --cp, --ep, --virtual-stages or --micro-batch the best layout is found";
+                arguments::say_unused(&["recompute"], why);
+            }
+        }
+        settings.schedule = self.schedule;
+        settings.precision = self.precision.unwrap_or(settings.precision);
+        settings.stack = self.stack.unwrap_or(settings.stack);
+        settings.attention = self.attention;
+        settings.price_per_gpu_hour = self.price;
+        settings.reserve_gib = self.reserve;
+        if !self.layout.sharding.is_empty() {
+            settings.shardings.clone_from(&self.layout.sharding);
+        }
+        settings.listed = self.best as usize;
+        settings.seed = self.seed;
         let answer = match settings.answer(&model, &catalogue, &steps, |_| ControlFlow::Continue(())) {
             Ok(answer) => answer,
             Err(error) => return refuse(error.to_string()),
@@ -219,26 +228,52 @@ impl Estimate {
             return terminal::write_json(&json(&model, &answer, &notes));
         }
         terminal::say_notes(&notes);
-        terminal::write(&for_people(&visible(&files::name(Path::new(&name))), &model, &answer))
+        terminal::write(&for_people(&name, &model, &answer))
     }
 }
 
-/// A model by its name, or else from a file.
-fn model(name: &str) -> Result<Transformer, CliError> {
-    if let Ok(model) = models::known(name) {
-        return Ok(model);
+/// The model that some words name, by name or in a file, with its name; and the settings that their files say.
+fn read_models(words: &[String]) -> Result<(String, Transformer, EstimateSettings), CliError> {
+    let mut found: Option<(String, Transformer)> = None;
+    let mut settings = EstimateSettings::default();
+    let mut missing = Vec::new();
+    for word in words {
+        let (name, file) = model(word)?;
+        file.notes.iter().for_each(|note| terminal::say("note", &format!("{name}: {note}")));
+        settings = settings.as_trained(&file.training);
+        match file.model {
+            Some(_) if found.is_some() => return refuse(format!("{name} is a second model; give one")),
+            Some(model) => found = Some((name, model)),
+            None => missing.extend(file.missing.iter().map(|open| format!("{name}, {}: {}", open.key, open.reason))),
+        }
     }
-    let path = Path::new(name);
+    match found {
+        Some((name, model)) => Ok((name, model, settings)),
+        None => refuse(format!("there is no model: {}", missing.join("; "))),
+    }
+}
+
+/// What a word names: a model that is known by name, or else a file.
+fn model(word: &str) -> Result<(String, ModelFile), CliError> {
+    if let Ok(model) = models::known(word) {
+        return Ok((word.to_owned(), ModelFile { model: Some(model), ..ModelFile::default() }));
+    }
+    let path = Path::new(word);
     if !path.exists() {
         let known: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
         return refuse(format!(
             "there is no file {}, and no model of this name is known; known are {}",
-            visible(name),
+            visible(word),
             known.join(", ")
         ));
     }
     let text = String::from_utf8_lossy(&files::bytes(path)?).into_owned();
-    models::read(&text).or_else(|error| refuse(format!("{}: {error}", visible(&files::name(path)))))
+    let name = files::name(path);
+    let name = visible(&name).into_owned();
+    match models::read_file(&text) {
+        Ok(file) => Ok((name, file)),
+        Err(error) => refuse(format!("{name}: {error}")),
+    }
 }
 
 /// Steps of one's own; rows that can't be read are named.

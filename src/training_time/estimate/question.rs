@@ -13,7 +13,11 @@ use super::{
     stack::{Recomputation, Sharding, Stack},
     step::{Degrees, LayoutError, Schedule, StepQuestion},
 };
-use crate::training_time::{catalogue::Catalogue, memory::RESERVE_GIB, models::Transformer};
+use crate::training_time::{
+    catalogue::Catalogue,
+    memory::RESERVE_GIB,
+    models::{TrainingSettings, Transformer},
+};
 
 /// A step that is asked about; `None` is chosen as usual.
 #[derive(Clone, Debug, PartialEq)]
@@ -211,6 +215,51 @@ impl EstimateSettings {
             sharding: layout.sharding.unwrap_or(self.stack.sharding()),
             is_sequence_parallel: self.stack != Stack::MegatronLm,
         }
+    }
+
+    /// With what a file says of the training: a layout where it has one, the batch, the sequence, and how it computes.
+    #[must_use]
+    pub fn as_trained(mut self, file: &TrainingSettings) -> Self {
+        self.sequence = file.sequence.unwrap_or(self.sequence);
+        let of_replica = file.micro_batch.zip(file.micro_batches).zip(file.data);
+        let product = of_replica.map(|((size, number), data)| u64::from(size) * u64::from(number) * u64::from(data));
+        self.global_batch = file.global_batch.map(u64::from).or(product).or(self.global_batch);
+        if let (Some(data), Some(tensor)) = (file.data, file.tensor) {
+            let degrees = [tensor, file.pipeline.unwrap_or(1), file.context.unwrap_or(1)];
+            self.gpus = degrees.into_iter().fold(data.into(), |gpus: u64, degree| gpus.saturating_mul(degree.into()));
+        }
+        if file.fp8.is_some() {
+            self.precision = Precision::Fp8;
+        }
+        let sharding = match (file.zero, file.distributed_optimizer) {
+            (Some(0), _) | (None, Some(false)) => Some(Sharding::Nothing),
+            (Some(1), _) | (None, Some(true)) => Some(Sharding::Optimizer),
+            (Some(2), _) => Some(Sharding::Gradients),
+            (Some(_), _) => Some(Sharding::Parameters),
+            (None, None) => None,
+        };
+        self.shardings.extend(sharding);
+        if file.zero.is_some() {
+            self.stack = Stack::DeepSpeed;
+        }
+        let recomputation = match file.recompute.as_deref() {
+            Some("full") => Some(Recomputation::Layers),
+            Some("selective") => Some(Recomputation::Attention),
+            _ => None,
+        };
+        if file.tensor.is_some() || file.micro_batch.is_some() {
+            self.layout = Some(GivenLayout {
+                tensor: file.tensor.unwrap_or(1),
+                pipeline: file.pipeline.unwrap_or(1),
+                context: file.context.unwrap_or(1),
+                expert: file.expert.unwrap_or(1),
+                virtual_stages: file.virtual_stages.unwrap_or(1),
+                micro_batch: file.micro_batch.unwrap_or(1),
+                recomputation,
+                sharding,
+            });
+        }
+        self
     }
 
     /// Sequences of a step: as given, or about four million tokens in as many sequences as all GPUs can share.

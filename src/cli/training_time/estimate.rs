@@ -150,7 +150,8 @@ struct LayoutArguments {
     #[arg(long, value_name = "WHAT", value_parser = named(&Recomputation::ALL))]
     recompute: Option<Recomputation>,
 
-    /// What replicas share; of several, the first is that of a layout that is given [default: as the software usually does]
+    /// What replicas share; of several, the first is that of a layout that is given [default: as the software usually
+    /// does]
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = named(&Sharding::ALL))]
     sharding: Vec<Sharding>,
 }

@@ -1,5 +1,5 @@
-//! How much of its peaks a GPU reaches: coefficients of the forms of [`super::device`], fitted to tables of kernels that
-//! were measured on four GPUs.
+//! How much of its peaks a GPU reaches: coefficients of the forms of [`super::device`], fitted to tables of kernels
+//! that were measured on four GPUs.
 //!
 //! The tables are of ai-dynamo/aiconfigurator at 095f58a (cuBLAS products in bf16; TensorRT-LLM's in fp8, per tensor;
 //! FlashAttention 2 and 3 and TensorRT-LLM's attention, causal, in bf16). Fitted by least squares of ln t with a soft
@@ -108,8 +108,8 @@ pub const POOLED: KernelRows = KernelRows {
     attention: attention(AttentionKernel::Flash3, [22.53814, 0.5565635, 239.1029, 0.4212307, 0.72]),
 };
 
-/// The measured GPUs. AMD's are not among them: their shares of the peaks are those of large products and of attention at
-/// heads of 64 that Azure measured on MI300X (samuel-bohman/AI-benchmarking-guide at 3de0c29); everything else is
+/// The measured GPUs. AMD's are not among them: their shares of the peaks are those of large products and of attention
+/// at heads of 64 that Azure measured on MI300X (samuel-bohman/AI-benchmarking-guide at 3de0c29); everything else is
 /// pooled.
 pub const ROWS: [KernelRows; 5] = [
     KernelRows {

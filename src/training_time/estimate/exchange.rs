@@ -2,8 +2,8 @@
 
 use super::device::Device;
 
-/// Time in µs of a short message over two, four and eight GPUs of a node: 10, 14, 22 on A100, 6, 10, 16 on H100 and 10, 15,
-/// 25 on B200 (all_reduce; ai-dynamo/aiconfigurator at 095f58a). Each doubling of the nodes adds another hop.
+/// Time in µs of a short message over two, four and eight GPUs of a node: 10, 14, 22 on A100, 6, 10, 16 on H100 and 10,
+/// 15, 25 on B200 (all_reduce; ai-dynamo/aiconfigurator at 095f58a). Each doubling of the nodes adds another hop.
 fn latency_us(group: Group) -> f64 {
     let nodes = f64::from(group.ranks) / f64::from(group.linked);
     6.0 + 2.0 * f64::from(group.linked.min(8)) + 5.0 * crate::math::log2(nodes.max(1.0))
@@ -12,8 +12,8 @@ fn latency_us(group: Group) -> f64 {
 /// Two GPUs that send each other messages.
 const PAIR: Group = Group { ranks: 2, linked: 2 };
 
-/// The share of the bandwidth that a message reaches is √(bytes/(bytes + this)): near the bus bandwidth of all_reduce over
-/// eight A100 from 4 MiB (76 for 95 GB/s) over 16 MiB (140, 136) to 64 MiB (191, 197) in the same tables.
+/// The share of the bandwidth that a message reaches is √(bytes/(bytes + this)): near the bus bandwidth of all_reduce
+/// over eight A100 from 4 MiB (76 for 95 GB/s) over 16 MiB (140, 136) to 64 MiB (191, 197) in the same tables.
 const SLOW_BYTES: f64 = 16_777_216.0;
 
 /// The share of the links' bandwidth that the bus bandwidth of long messages reaches: on eight A100, H100, B200 and

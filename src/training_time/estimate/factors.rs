@@ -29,8 +29,8 @@ pub struct Factors {
 const BEFORE: Factors =
     Factors { compute: 1.15, attention: 1.4, exchange: 0.5, experts: 2.3, host_us: 300.0, host_expert_us: 50.0 };
 
-/// Learnt from all published steps: `tests/training_time/estimate.rs` learns them again, and says how wrong steps are that
-/// were left out.
+/// Learnt from all published steps: `tests/training_time/estimate.rs` learns them again, and says how wrong steps are
+/// that were left out.
 pub const LEARNT: Factors = Factors {
     compute: 1.1407,
     attention: 1.3540,
@@ -103,8 +103,8 @@ impl Factors {
         if longer > 0.0 { longer * pow(1.0 + pow(kernels.min(host) / longer, 4.0), 0.25) } else { 0.0 }
     }
 
-    /// How uncertain the time of a step is, as a part of ln t: more where there are experts, whose kernels differ most, and
-    /// where the host takes a large part.
+    /// How uncertain the time of a step is, as a part of ln t: more where there are experts, whose kernels differ most,
+    /// and where the host takes a large part.
     pub fn doubt(&self, columns: &StepColumns) -> f64 {
         let time_us = self.time_us(columns);
         let waits = if time_us > 0.0 { (1.0 - self.on(&columns.times).total() / time_us).clamp(0.0, 1.0) } else { 0.0 };

@@ -126,8 +126,8 @@ pub(super) fn layer_times(place: &LayerPlace<'_>, layer: &Layer) -> LayerTimes {
     kernels.times
 }
 
-/// Passes over a token of norms and residuals, forward and backward, where each operator is a kernel: as sampled on A100
-/// and GH200 (layer norm 3.8 and 3.5 forward, 12 and 5.4 backward).
+/// Passes over a token of norms and residuals, forward and backward, where each operator is a kernel: as sampled on
+/// A100 and GH200 (layer norm 3.8 and 3.5 forward, 12 and 5.4 backward).
 const UNFUSED_NORM: [f64; 4] = [3.7, 8.7, 3.5, 3.5];
 
 impl LayerPlace<'_> {

@@ -313,8 +313,8 @@ impl StepQuestion<'_> {
         [all[0] / tensor / stages + ends / tensor, all[1] / f64::from(expert.max(1)) / stages]
     }
 
-    /// What all layers and the ends take on one rank: it does not depend on stages, on what is computed again or on what
-    /// replicas share.
+    /// What all layers and the ends take on one rank: it does not depend on stages, on what is computed again or on
+    /// what replicas share.
     pub fn kernels(&self) -> StepKernels {
         let place = self.place();
         let mut kernels = StepKernels { ends: self.ends(), ..StepKernels::default() };
@@ -338,8 +338,8 @@ impl StepQuestion<'_> {
         self.columns_of(&self.kernels())
     }
 
-    /// The columns of the step, of kernels that were computed for the same tensor, context and expert degrees and the same
-    /// micro-batch.
+    /// The columns of the step, of kernels that were computed for the same tensor, context and expert degrees and the
+    /// same micro-batch.
     pub fn columns_of(&self, kernels: &StepKernels) -> StepColumns {
         let pipeline = self.degrees.pipeline;
         let depth = f64::from(self.model.depth().max(1));

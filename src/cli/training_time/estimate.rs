@@ -23,10 +23,11 @@ use crate::{
         estimate::{
             device::Precision,
             efficiency::AttentionKernel,
+            given_layout::GivenLayout,
             layouts::{MOST_GPUS, RankedLayout},
             listing::{self, name_of},
             own_steps::{self, OwnStep},
-            question::{EstimateSettings, Estimated, GivenLayout},
+            question::{EstimateSettings, Estimated},
             stack::{Recomputation, Sharding, Stack},
             step::Schedule,
         },

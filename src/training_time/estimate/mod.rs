@@ -10,6 +10,7 @@ pub mod device;
 pub mod efficiency;
 pub mod exchange;
 pub mod factors;
+pub mod given_layout;
 mod layer;
 pub mod layouts;
 mod memory;

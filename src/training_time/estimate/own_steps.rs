@@ -1,7 +1,7 @@
 //! Steps that were measured on one's own cluster: a table with a row a run.
 
 use super::{
-    question::GivenLayout,
+    given_layout::GivenLayout,
     stack::{Recomputation, Sharding},
 };
 use crate::text::{Dialect, Problem, Problems, Record, Records, number, whole};

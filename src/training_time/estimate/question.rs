@@ -8,6 +8,7 @@ use super::{
     device::{Device, DeviceError, Precision},
     efficiency::AttentionKernel,
     factors::{LEARNT, MeasuredColumns},
+    given_layout::GivenLayout,
     layouts::{self, Layouts, MOST_GPUS, SearchLimits},
     own_steps::OwnStep,
     stack::{Recomputation, Sharding, Stack},
@@ -69,42 +70,6 @@ impl Default for EstimateSettings {
             shardings: Vec::new(),
             listed: 20,
             seed: 42,
-        }
-    }
-}
-
-/// A layout that was given; degrees that were not are 1, and the replicas are the rest of the GPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GivenLayout {
-    /// GPUs among which each matrix is split.
-    pub tensor: u32,
-    /// Stages.
-    pub pipeline: u32,
-    /// GPUs among which a sequence is split.
-    pub context: u32,
-    /// GPUs over which experts are spread.
-    pub expert: u32,
-    /// Chunks of layers per stage.
-    pub virtual_stages: u32,
-    /// Sequences of a micro-batch.
-    pub micro_batch: u32,
-    /// What is computed again; `None` for the least that fits into memory.
-    pub recomputation: Option<Recomputation>,
-    /// What replicas share; `None` as the software usually does.
-    pub sharding: Option<Sharding>,
-}
-
-impl Default for GivenLayout {
-    fn default() -> Self {
-        Self {
-            tensor: 1,
-            pipeline: 1,
-            context: 1,
-            expert: 1,
-            virtual_stages: 1,
-            micro_batch: 1,
-            recomputation: None,
-            sharding: None,
         }
     }
 }

@@ -10,9 +10,10 @@ use crate::{
         estimate::{
             device::Precision,
             efficiency::AttentionKernel,
+            given_layout::GivenLayout,
             layouts::MOST_GPUS,
             own_steps::by_name,
-            question::{EstimateSettings, GivenLayout},
+            question::EstimateSettings,
             stack::{Recomputation, Sharding, Stack},
             step::Schedule,
         },

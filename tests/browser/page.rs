@@ -144,7 +144,9 @@ impl Page {
     /// Waits until files are read, the model is trained and validation is filled in. What the browser still has to do
     /// (an event on its way, a frame to be drawn) may be the beginning of work, so it is waited for as well.
     pub fn wait_until_idle(&self) {
-        loop {
+        /// How often a page may be busy again at once: one that asks without end fails instead of holding all tests up.
+        const MOST: u32 = 2000;
+        for _ in 0..MOST {
             self.wait_for_state("idle");
             let is_still_idle = self.run(
                 "for (let task = 0; task < 3; task += 1) {
@@ -157,6 +159,7 @@ impl Page {
                 return;
             }
         }
+        panic!("the page is busy again and again; it says:\n{}", self.text());
     }
 
     /// Waits for a [`Page::state`].

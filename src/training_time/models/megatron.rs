@@ -17,7 +17,7 @@ const LONGEST_VALUE: usize = 16 << 10;
 
 /// Whether a text has such arguments.
 pub(super) fn is_one(text: &str) -> bool {
-    text.contains("--num-layers") || text.contains("--num_layers") || text.contains("num_layers ....")
+    text.contains("-num-layers") || text.contains("-num_layers") || text.contains("num_layers ....")
 }
 
 /// An argument's value; empty for a flag.
@@ -388,7 +388,7 @@ fn experts(of: &mut Arguments, width: u32, is_gated: bool, has_bias: bool, ep: u
         return Err(of.contradiction("expert_model_parallel_size", message));
     }
     if !is_gated {
-        let message = "experts without a gate (--swiglu) are not read".to_owned();
+        let message = "experts without a gate (swiglu) are not read".to_owned();
         return Err(of.contradiction("num_experts", message));
     }
     Ok(Some(FeedForward::Experts {

@@ -75,7 +75,7 @@ pub enum ModelFileError {
     /// The text is of no known form.
     #[error(
         "this is no configuration of a model: a config.json of Hugging Face has a model_type, arguments of Megatron-LM \
-         have --num-layers"
+         have num-layers"
     )]
     NotAModel,
 }

@@ -1,7 +1,5 @@
 //! The answer: the time of a step with its interval, where it goes, and what follows from it.
 
-use serde::Serialize;
-
 use super::{
     factors::{Factors, WITH_OWN_STEPS, WITHOUT_STEPS},
     step::{StepColumns, StepQuestion},
@@ -9,7 +7,7 @@ use super::{
 use crate::training_time::memory::{StageMemory, capacity_bytes};
 
 /// A step's time, estimated without samples.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StepEstimate {
     /// The time in µs.
     pub time_us: f64,
@@ -26,7 +24,6 @@ pub struct StepEstimate {
     /// Tokens of a step.
     pub tokens: f64,
     /// Memory of a rank of the fullest stage, in bytes.
-    #[serde(skip)]
     pub memory: StageMemory,
     /// The sum of it, in bytes.
     pub memory_bytes: f64,

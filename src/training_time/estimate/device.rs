@@ -28,11 +28,7 @@ impl Precision {
 
     /// The name in the catalogue.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Bf16 => "bf16",
-            Self::Fp8 => "fp8",
-            Self::Fp4 => "fp4",
-        }
+        Self::ALL[self as usize].1
     }
 
     /// Bytes of an element of a factor.

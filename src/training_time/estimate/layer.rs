@@ -77,7 +77,7 @@ pub(super) struct LayerTimes {
 }
 
 /// Shares of the memory's bandwidth: of fused passes, of passes that quantise, and of passes over scores.
-const FUSED_SHARE: f64 = 0.85;
+pub(super) const FUSED_SHARE: f64 = 0.85;
 const QUANTISE_SHARE: f64 = 0.8;
 const SCORES_SHARE: f64 = 0.9;
 

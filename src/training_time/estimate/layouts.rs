@@ -104,7 +104,7 @@ pub fn search(
     let capacity = capacity_bytes(question.device.memory_gib, limits.reserve_gib);
     let mut layouts = Layouts::default();
     let mut found: Vec<RankedLayout> = Vec::new();
-    let has_experts = question.model.layers.iter().any(|(layer, _)| layer.feed_forward.experts().is_some());
+    let has_experts = question.model.has_experts();
     let linked = u64::from(question.device.linked_gpus.clamp(1, 16));
     let splits: Vec<(u32, u32)> = divisors(limits.gpus, linked)
         .flat_map(|tensor| {

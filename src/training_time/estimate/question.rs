@@ -124,7 +124,7 @@ pub struct Estimated {
     pub degrees: Degrees,
     /// Chunks of layers per stage.
     pub virtual_stages: u32,
-    /// Sequences of a micro-batch, and micro-batches of a replica in a step.
+    /// Sequences of a micro-batch.
     pub micro_batch: u32,
     /// Micro-batches of a replica in a step.
     pub micro_batches: u64,

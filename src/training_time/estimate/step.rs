@@ -4,7 +4,7 @@ use super::{
     device::{Device, DeviceError, Precision},
     efficiency::AttentionKernel,
     exchange::Group,
-    layer::{LayerPlace, LayerTimes, Times, layer_times},
+    layer::{FUSED_SHARE, LayerPlace, LayerTimes, Times, layer_times},
     stack::{Recomputation, Sharding, Stack},
 };
 use crate::training_time::models::{Layer, Norm, Transformer};
@@ -222,8 +222,7 @@ impl StepQuestion<'_> {
             let (value, of) = (parts, self.model.depth().into());
             return Err(LayoutError::TooMany { degree: "pp × virtual stages", value, what: "the layers", of });
         }
-        let experts = self.model.layers.iter().any(|(layer, _)| layer.feed_forward.experts().is_some());
-        if experts {
+        if self.model.has_experts() {
             let of = u64::from(data) * u64::from(context) * u64::from(tensor);
             divides("ep", expert.into(), "the ranks of a stage (tp × cp × dp)", of)?;
         } else if expert > 1 {
@@ -288,7 +287,7 @@ impl StepQuestion<'_> {
         let columns = f64::from(self.model.vocabulary) / place.tensor;
         let product = |shape| self.device.product_us(shape, Precision::Bf16);
         let [loss, loss_back] = if self.stack.is_fused() { [10.0, 6.0] } else { [35.6, 11.6] };
-        let pass = |bytes: f64| self.device.pass_us(bytes, 0.85);
+        let pass = |bytes: f64| self.device.pass_us(bytes, FUSED_SHARE);
         let logits = tokens * columns;
         let forward = product([tokens, hidden, columns]) + pass(loss * logits) + pass(4.0 * tokens * hidden);
         let backward = product([tokens, columns, hidden])
@@ -451,6 +450,6 @@ impl StepQuestion<'_> {
         let share = |among: f64| if self.sharding == Sharding::Nothing { 1.0 } else { 1.0 / among };
         let bytes = if self.stack.is_fused() { 36.0 } else { 45.0 };
         let own = parameters * share(replicas) + of_experts * share(of_expert);
-        self.device.pass_us(bytes * own, 0.85)
+        self.device.pass_us(bytes * own, FUSED_SHARE)
     }
 }

@@ -188,13 +188,18 @@ fn gated(reader: &mut Reader<'_>, model_type: &str) -> Result<Transformer> {
             _ => FeedForward::Dense { width: dense_width, is_gated: true, has_bias: mlp_bias },
         },
     };
+    with_rms_norms(reader, hidden, runs((0..layers).map(layer)))
+}
+
+/// A model without learned positions, of these layers.
+fn with_rms_norms(reader: &mut Reader<'_>, hidden: u32, layers: Vec<(Layer, u32)>) -> Result<Transformer> {
     Ok(Transformer {
         hidden,
         vocabulary: reader.count("vocab_size")?,
         is_tied: reader.flag("tie_word_embeddings", false)?,
         positions: 0,
         norm: Norm::Rms,
-        layers: runs((0..layers).map(layer)),
+        layers,
     })
 }
 
@@ -276,14 +281,7 @@ fn deepseek(reader: &mut Reader<'_>) -> Result<Transformer> {
         let is_mixture = index >= first && index.is_multiple_of(every);
         Layer { attention, feed_forward: if is_mixture { mixture } else { dense } }
     };
-    Ok(Transformer {
-        hidden,
-        vocabulary: reader.count("vocab_size")?,
-        is_tied: reader.flag("tie_word_embeddings", false)?,
-        positions: 0,
-        norm: Norm::Rms,
-        layers: runs((0..layers).map(layer)),
-    })
+    with_rms_norms(reader, hidden, runs((0..layers).map(layer)))
 }
 
 /// A layer as GPT-2 has it.

@@ -292,6 +292,11 @@ impl Transformer {
         self.layers.iter().map(|(_, count)| count).sum()
     }
 
+    /// Whether some layer has experts.
+    pub fn has_experts(&self) -> bool {
+        self.layers.iter().any(|(layer, _)| layer.feed_forward.experts().is_some())
+    }
+
     /// Parameters of the embedding with its positions, and of the output layer where it has its own.
     pub fn ends(&self) -> [u64; 2] {
         let table = u64::from(self.vocabulary) * u64::from(self.hidden);

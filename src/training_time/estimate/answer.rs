@@ -9,7 +9,7 @@ use crate::training_time::memory::{StageMemory, capacity_bytes};
 /// A step's time, estimated without samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepEstimate {
-    /// The time in µs.
+    /// The time of the whole step in µs.
     pub time_us: f64,
     /// The ends of a 90 % interval in µs, by the errors of published steps of sources that were left out.
     pub interval_us: [f64; 2],
@@ -21,7 +21,7 @@ pub struct StepEstimate {
     pub model_flop_share: f64,
     /// GPUs of the layout.
     pub gpus: u64,
-    /// Tokens of a step.
+    /// Tokens of a step over all replicas.
     pub tokens: f64,
     /// Memory of a rank of the fullest stage, in bytes.
     pub memory: StageMemory,
@@ -36,7 +36,7 @@ pub struct StepEstimate {
 /// The factors of an answer, and how uncertain they leave it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibrated {
-    /// The factors.
+    /// Factors on the columns of a step.
     pub factors: Factors,
     /// The number of steps of one's own that moved them.
     pub own_steps: usize,

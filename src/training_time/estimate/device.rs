@@ -55,7 +55,7 @@ pub enum DeviceError {
     /// The catalogue's entry lacks a figure.
     #[error("the catalogue has no {key} of {name}: add it in a catalogue (gpus: [{{name: {name}, {key}: …}}])")]
     Untold {
-        /// The GPU.
+        /// The GPU's name in the catalogue.
         name: String,
         /// The key that is missing.
         key: &'static str,
@@ -63,7 +63,7 @@ pub enum DeviceError {
     /// The GPU does not compute in this precision.
     #[error("{name} has no {precision}: it has {known}")]
     NoPrecision {
-        /// The GPU.
+        /// The GPU's name in the catalogue.
         name: String,
         /// The precision that was asked for.
         precision: &'static str,
@@ -100,7 +100,7 @@ pub struct Device {
 pub struct AttentionShape {
     /// Sequences.
     pub batch: f64,
-    /// Tokens of a sequence.
+    /// Tokens of a sequence, of all ranks that share it.
     pub sequence: f64,
     /// Heads of queries.
     pub heads: f64,

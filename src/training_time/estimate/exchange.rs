@@ -27,7 +27,7 @@ const NETWORK_SHARE: f64 = 0.85;
 /// Ranks that exchange something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The number of ranks.
+    /// The number of ranks that take part, at least 1.
     pub ranks: u32,
     /// How many of them the fast links join.
     pub linked: u32,

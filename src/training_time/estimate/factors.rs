@@ -49,11 +49,11 @@ pub const WITH_OWN_STEPS: [f64; 2] = [-1.654, 2.180];
 /// A measured step: its columns, its time in µs and how much it counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredColumns {
-    /// The columns.
+    /// The columns of the step, before any factor.
     pub columns: StepColumns,
-    /// The time in µs.
+    /// The time of the whole step in µs.
     pub time_us: f64,
-    /// The weight.
+    /// How much its error counts beside those of others.
     pub weight: f64,
 }
 

@@ -7,7 +7,7 @@ use super::stack::{Recomputation, Sharding};
 pub struct GivenLayout {
     /// GPUs among which each matrix is split.
     pub tensor: u32,
-    /// Stages.
+    /// Stages of the pipeline, each with a part of the layers.
     pub pipeline: u32,
     /// GPUs among which a sequence is split.
     pub context: u32,
@@ -15,7 +15,7 @@ pub struct GivenLayout {
     pub expert: u32,
     /// Chunks of layers per stage.
     pub virtual_stages: u32,
-    /// Sequences of a micro-batch.
+    /// Sequences that a replica computes at once: `b`, at least 1.
     pub micro_batch: u32,
     /// What is computed again; `None` for the least that fits into memory.
     pub recomputation: Option<Recomputation>,

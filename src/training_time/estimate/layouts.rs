@@ -17,15 +17,15 @@ use crate::{
 /// A layout with its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankedLayout {
-    /// The degrees.
+    /// The degrees by which the model is split and repeated.
     pub degrees: Degrees,
     /// Chunks of layers per stage.
     pub virtual_stages: u32,
-    /// Sequences of a micro-batch.
+    /// Sequences that a replica computes at once: `b`, at least 1.
     pub micro_batch: u32,
-    /// What is computed again.
+    /// What the backward pass computes again, to keep fewer activations.
     pub recomputation: Recomputation,
-    /// What replicas share.
+    /// What each replica holds only a share of.
     pub sharding: Sharding,
     /// The time of a step in µs.
     pub time_us: f64,
@@ -56,13 +56,13 @@ pub struct Layouts {
 /// What is searched.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchLimits {
-    /// The number of GPUs.
+    /// The number of GPUs of all replicas and stages together.
     pub gpus: u64,
     /// Memory that is kept free, in GiB.
     pub reserve_gib: f64,
-    /// Layouts that are listed.
+    /// The most layouts that are listed, the fastest ones.
     pub listed: usize,
-    /// The largest micro-batch.
+    /// The largest micro-batch that is tried, in sequences.
     pub most_micro_batch: u32,
     /// What replicas may share.
     pub shardings: Vec<Sharding>,

@@ -17,7 +17,7 @@ pub struct OwnStep {
     pub sequence: Option<u32>,
     /// Sequences of a step; `None` as the question has it.
     pub global_batch: Option<u64>,
-    /// The time in µs.
+    /// The time of the whole step in µs.
     pub time_us: f64,
     /// The line of the table, from 1.
     pub line: u64,

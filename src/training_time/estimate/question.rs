@@ -25,19 +25,19 @@ use crate::training_time::{
 pub struct EstimateSettings {
     /// The GPU's name in the catalogue.
     pub gpu: String,
-    /// The number of GPUs.
+    /// The number of GPUs of all replicas and stages together.
     pub gpus: u64,
-    /// Tokens of a sequence.
+    /// Tokens of a sequence, of all ranks that share it.
     pub sequence: u32,
     /// Sequences of a step; `None` for about four million tokens.
     pub global_batch: Option<u64>,
     /// The layout; `None` for the best one.
     pub layout: Option<GivenLayout>,
-    /// The order of micro-batches.
+    /// The order in which a stage computes forward and backward passes.
     pub schedule: Schedule,
-    /// The type of products.
+    /// The type of the factors of a product; results are in 16 bits.
     pub precision: Precision,
-    /// The software.
+    /// The training program, whose fusion, overlap and defaults the times depend on.
     pub stack: Stack,
     /// How attention is computed; `None` as the software usually does.
     pub attention: Option<AttentionKernel>,
@@ -47,7 +47,7 @@ pub struct EstimateSettings {
     pub reserve_gib: f64,
     /// What replicas may share in the layouts that are searched; empty for what the software usually does.
     pub shardings: Vec<Sharding>,
-    /// Layouts that are listed.
+    /// The most layouts that are listed, the fastest ones.
     pub listed: usize,
     /// Seed of the draws of the factors.
     pub seed: u64,
@@ -85,13 +85,13 @@ pub enum EstimateError {
     Product {
         /// The product of the degrees.
         product: u64,
-        /// The number of GPUs.
+        /// The number of GPUs of all replicas and stages together.
         gpus: u64,
     },
     /// There are more GPUs than are searched.
     #[error("{gpus} GPUs: layouts are searched on 1 to {MOST_GPUS}")]
     TooManyGpus {
-        /// The number of GPUs.
+        /// The number of GPUs of all replicas and stages together.
         gpus: u64,
     },
     /// No layout fits.
@@ -100,9 +100,9 @@ pub enum EstimateError {
          GiB without what is kept free; more GPUs, a smaller sequence or other recomputation would do"
     )]
     NothingFits {
-        /// The number of GPUs.
+        /// The number of GPUs of all replicas and stages together.
         gpus: u64,
-        /// The GPU.
+        /// The GPU's name in the catalogue.
         name: String,
         /// What the smallest layout needs, in GiB.
         least_gib: f64,
@@ -124,19 +124,19 @@ pub struct Estimated {
     pub degrees: Degrees,
     /// Chunks of layers per stage.
     pub virtual_stages: u32,
-    /// Sequences of a micro-batch.
+    /// Sequences that a replica computes at once: `b`, at least 1.
     pub micro_batch: u32,
     /// Micro-batches of a replica in a step.
     pub micro_batches: u64,
-    /// What is computed again.
+    /// What the backward pass computes again, to keep fewer activations.
     pub recomputation: Recomputation,
-    /// What replicas share.
+    /// What each replica holds only a share of.
     pub sharding: Sharding,
-    /// How attention is computed.
+    /// The kernel that computes attention.
     pub attention: AttentionKernel,
-    /// Sequences of a step.
+    /// Sequences of a step over all replicas.
     pub global_batch: u64,
-    /// The step.
+    /// The time of the step of this layout, and what follows from it.
     pub step: StepEstimate,
     /// All layouts that were looked at.
     pub layouts: Layouts,

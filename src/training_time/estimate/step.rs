@@ -14,13 +14,13 @@ use crate::training_time::models::{Layer, Norm, Transformer};
 pub struct Degrees {
     /// GPUs among which each matrix is split.
     pub tensor: u32,
-    /// Stages.
+    /// Stages of the pipeline, each with a part of the layers.
     pub pipeline: u32,
     /// GPUs among which a sequence is split.
     pub context: u32,
     /// GPUs over which the experts of a layer are spread; they are among those of `data` and `context`.
     pub expert: u32,
-    /// Replicas.
+    /// Replicas of the model, each with its part of the batch.
     pub data: u32,
 }
 
@@ -72,31 +72,31 @@ impl Schedule {
 /// A step whose time is asked for.
 #[derive(Clone, Debug)]
 pub struct StepQuestion<'a> {
-    /// The model.
+    /// The model, layer by layer.
     pub model: &'a Transformer,
-    /// The GPU.
+    /// The GPU, with its peaks and the efficiency of its kernels.
     pub device: &'a Device,
-    /// The layout.
+    /// The degrees by which the model is split and repeated.
     pub degrees: Degrees,
     /// Chunks of layers per stage.
     pub virtual_stages: u32,
-    /// The order of micro-batches.
+    /// The order in which a stage computes forward and backward passes.
     pub schedule: Schedule,
-    /// Tokens of a sequence.
+    /// Tokens of a sequence, of all ranks that share it.
     pub sequence: u32,
     /// Sequences of a step over all replicas.
     pub global_batch: u64,
-    /// Sequences of a micro-batch.
+    /// Sequences that a replica computes at once: `b`, at least 1.
     pub micro_batch: u32,
-    /// The type of products.
+    /// The type of the factors of a product; results are in 16 bits.
     pub precision: Precision,
-    /// The software.
+    /// The training program, whose fusion, overlap and defaults the times depend on.
     pub stack: Stack,
-    /// How attention is computed.
+    /// The kernel that computes attention.
     pub attention: AttentionKernel,
-    /// What is computed again.
+    /// What the backward pass computes again, to keep fewer activations.
     pub recomputation: Recomputation,
-    /// What replicas share.
+    /// What each replica holds only a share of.
     pub sharding: Sharding,
     /// Whether norms and residuals are spread over the ranks of a tensor group.
     pub is_sequence_parallel: bool,
@@ -111,13 +111,13 @@ pub enum LayoutError {
     /// A degree does not divide what it splits.
     #[error("{degree} = {value} does not divide {what} ({of}); {nearest} does")]
     DoesNotDivide {
-        /// The degree's name.
+        /// The degree's name as an option has it, such as `tp`.
         degree: &'static str,
-        /// Its value.
+        /// The value of the degree that was asked for.
         value: u64,
-        /// What it splits.
+        /// What it splits, in words, such as `the attention heads`.
         what: &'static str,
-        /// The number of these.
+        /// The number of parts that can be split.
         of: u64,
         /// The nearest degree that divides it.
         nearest: u64,
@@ -125,13 +125,13 @@ pub enum LayoutError {
     /// There are more parts than what is split.
     #[error("{degree} = {value} is more than {what} ({of})")]
     TooMany {
-        /// The degree's name.
+        /// The degree's name as an option has it, such as `tp`.
         degree: &'static str,
-        /// Its value.
+        /// The value of the degree that was asked for.
         value: u64,
-        /// What it splits.
+        /// What it splits, in words, such as `the attention heads`.
         what: &'static str,
-        /// The number of these.
+        /// The number of parts that can be split.
         of: u64,
     },
 }

@@ -27,9 +27,9 @@ pub struct MissingField {
 /// How a model is trained; `None` where the file is silent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrainingSettings {
-    /// Tokens of a sequence.
+    /// Tokens of a sequence, of all ranks that share it.
     pub sequence: Option<u32>,
-    /// Sequences of a micro-batch.
+    /// Sequences that a replica computes at once: `b`, at least 1.
     pub micro_batch: Option<u32>,
     /// Sequences of a step over all replicas.
     pub global_batch: Option<u32>,

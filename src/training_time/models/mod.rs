@@ -29,7 +29,7 @@ pub enum ModelFileError {
         if missing.is_empty() { String::new() } else { format!("; of what a decoder needs, it lacks {}", missing.join(", ")) }
     )]
     UnknownType {
-        /// The architecture's name.
+        /// The architecture's name, as `model_type` has it.
         model_type: String,
         /// Keys of it that a decoder has.
         found: Vec<&'static str>,
@@ -39,7 +39,7 @@ pub enum ModelFileError {
     /// Sizes are missing.
     #[error("a {model_type} needs {}, which {} missing", keys.join(", "), if keys.len() == 1 { "is" } else { "are" })]
     Missing {
-        /// The architecture's name.
+        /// The architecture's name, as `model_type` has it.
         model_type: String,
         /// The keys that are missing.
         keys: Vec<&'static str>,
@@ -49,7 +49,7 @@ pub enum ModelFileError {
     Argument {
         /// Line of the value, from 1.
         line: u32,
-        /// The argument's name.
+        /// The argument's name with underscores, as a log lists it.
         key: String,
         /// A description of the expected value.
         expected: String,
@@ -61,7 +61,7 @@ pub enum ModelFileError {
     Contradiction {
         /// Line of the argument, from 1.
         line: u32,
-        /// The argument's name.
+        /// The argument's name with underscores, as a log lists it.
         key: String,
         /// Both values, and what would fit.
         message: String,

@@ -92,7 +92,7 @@ pub enum FeedForward {
         experts: u32,
         /// Experts that process a token.
         top_k: u32,
-        /// Width of an expert.
+        /// Width of an expert, in elements.
         width: u32,
         /// Width of what processes every token beside them; 0 for nothing.
         shared_width: u32,

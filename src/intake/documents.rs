@@ -61,13 +61,13 @@ fn whole(source: impl Read, kind: &str) -> Result<(Vec<u8>, Vec<String>)> {
 
 /// Reads a tuner file without changing its bytes.
 pub(super) fn conf(source: impl Read) -> Result<(Outcome, FileContent)> {
-    let (bytes, notes) = whole(source, "tuner's conf")?;
+    let (bytes, notes) = whole(source, "tuner file")?;
     if ncclx::is_ncclx(&bytes) {
         return Ok(of_ncclx(bytes, notes));
     }
     let rules = bytes.split(|byte| *byte == b'\n').filter(|line| is_rule(line)).count();
     let holds = format!("{rules} rule{}", if rules == 1 { "" } else { "s" });
-    Ok((Outcome::known("tuner conf", holds, Problems::default(), notes), FileContent::Conf(bytes)))
+    Ok((Outcome::known("tuner file", holds, Problems::default(), notes), FileContent::Conf(bytes)))
 }
 
 /// A tuner file of NCCLX, as CSV or JSON, without changing its bytes.

@@ -21,7 +21,7 @@ use crate::{
     conf::ncclx,
     policy,
     progress::Progress,
-    text::{Decoder, Dialect, Lines, Preview, Records, excerpt},
+    text::{Decoder, Dialect, Lines, Preview, Records, excerpt, lossy},
     training_time::read::has_configuration_line,
     tuning::{
         columns::{Column, Columns},
@@ -199,11 +199,12 @@ fn archive(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f
 
 /// A configuration in YAML, or, where it is none, why nothing else could be made of it.
 fn read_configuration(text: impl Read, file: &File<'_>, otherwise: String) -> Result<Opened> {
-    /// A limit above that of configurations, so that their reader reports the excess.
-    const LONGEST: u64 = 1 << 20;
-    let mut yaml = String::new();
-    text.take(LONGEST).read_to_string(&mut yaml).map_err(|error| format!("can't be read: {error}"))?;
-    training::configuration(&yaml, file).ok_or(otherwise)
+    /// A limit above that of configurations, so that their reader reports the excess; a log's iterations beyond are not
+    /// needed.
+    const LONGEST: u64 = 8 << 20;
+    let mut begin = Vec::new();
+    text.take(LONGEST).read_to_end(&mut begin).map_err(|error| format!("can't be read: {error}"))?;
+    training::configuration(&lossy(&begin), file).ok_or(otherwise)
 }
 
 /// Reads a log, or a configuration whose first key comes after the bytes by which files are recognised, as with long
@@ -218,6 +219,9 @@ fn read_unknown(
     const LONGEST: u64 = 1 << 20;
     let mut begin = Vec::new();
     let broken = Broken(text.by_ref().take(LONGEST).read_to_end(&mut begin).err());
+    if recognise::is_of_training(&lossy(&begin)) {
+        return read_configuration((&begin[..]).chain(broken).chain(text), file, otherwise);
+    }
     if let Ok(begin) = std::str::from_utf8(&begin)
         && has_configuration_line(begin)
         && let Some(opened) = training::configuration(begin, file)

@@ -9,6 +9,7 @@ use crate::{
     report,
     text::{Dialect, Records, excerpt, is_missing, lossy, whole},
     training_time::read::{
+        has_arguments,
         headers::{self, TableFamily},
         may_be_configuration,
     },
@@ -145,6 +146,10 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
                 .to_owned(),
         );
     }
+    if is_of_training(&lossy(head)) {
+        let otherwise = "has arguments of a training run, and no model".to_owned();
+        return Ok(Recognised::Configuration(otherwise));
+    }
     if let Some(what) = script(head) {
         return Err(format!("is {what}, not a table: give what it writes"));
     }
@@ -223,6 +228,12 @@ fn is_json_list(head: &[u8]) -> bool {
             Ok(_) => true,
             Err(error) => error.is_eof(),
         }
+}
+
+/// Whether a text is a script that starts a training run, its log, or its configuration in TOML. A library's log of
+/// such a run has its arguments too.
+pub(super) fn is_of_training(text: &str) -> bool {
+    has_arguments(text) && !LOG_MARKS.iter().any(|mark| text.contains(mark))
 }
 
 /// The language of a script, by its first line.

@@ -79,7 +79,14 @@ fn opened(part: TrainingFile, problems: Problems, notes: Vec<String>, file: &Fil
         TrainingFile::Sampling(sampling) => ("configuration of a sampling", count(sampling.points() as u64, "point")),
         TrainingFile::Catalogue(catalogue) => ("catalogue", count(catalogue.operators.len() as u64, "operator")),
         TrainingFile::Model(model) => ("saved regressor", count(model.boosting.stages() as u64, "tree")),
-        TrainingFile::Transformer(model) => ("model", count(model.depth().into(), "layer")),
+        TrainingFile::ModelFile(file) => match (&file.model, file.measured) {
+            (Some(model), None) => ("model", count(model.depth().into(), "layer")),
+            (Some(model), Some(step)) => (
+                "training log",
+                format!("{}, {}", count(model.depth().into(), "layer"), count(step.iterations as u64, "measured step")),
+            ),
+            (None, _) => ("configuration of training", String::new()),
+        },
         TrainingFile::OwnSteps(steps) => ("measured steps of one's own", rows(steps.len())),
         TrainingFile::Unrecognised(why) => return resembling(why.clone(), file),
     };

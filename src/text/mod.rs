@@ -9,6 +9,8 @@ mod problem;
 #[cfg(feature = "workbenches")]
 pub mod shell;
 mod table;
+#[cfg(feature = "workbenches")]
+pub mod toml;
 mod visible;
 #[cfg(feature = "workbenches")]
 pub mod yaml;

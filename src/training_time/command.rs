@@ -1,6 +1,6 @@
 //! The command that estimates in a terminal what the page estimates without samples.
 
-use super::bundle::Bundle;
+use super::{bundle::Bundle, estimate::question::EstimateSettings};
 use crate::{
     command::{Command, Commands},
     form::Choices,
@@ -34,10 +34,15 @@ const LAYOUT: [(&str, &str); 8] = [
 
 /// The command for the choices that are not usual, on the model of this name.
 pub(super) fn estimate(bundle: &Bundle, changed: &Choices, model: &str) -> Commands {
-    let mut command = Command::new("training-time estimate", &[model.to_owned()]);
+    let others = bundle.training_of(model).map(|(name, _)| name.to_owned()).filter(|name| name != model);
+    let files: Vec<String> = std::iter::once(model.to_owned()).chain(others).collect();
+    let mut command = Command::new("training-time estimate", &files);
     let mut left_out = Commands::default();
-    let is_given = changed.get("e.given").is_some();
-    let mut has_degrees = false;
+    let trained = bundle.training_of(model).map(|(_, training)| training);
+    let is_said = trained.fold(EstimateSettings::default(), EstimateSettings::as_trained).layout.is_some();
+    // The choice is listed where it is not as the files say.
+    let is_given = is_said != changed.get("e.given").is_some();
+    let mut has_degrees = is_said;
     for (key, value) in changed.iter() {
         let of =
             |table: &[(&str, &'static str)]| table.iter().find(|(known, _)| *known == key).map(|(_, option)| *option);
@@ -54,6 +59,9 @@ pub(super) fn estimate(bundle: &Bundle, changed: &Choices, model: &str) -> Comma
     }
     if is_given && !has_degrees {
         command.option("--tp", "1");
+    }
+    if is_said && !is_given {
+        command.word("--best-layout");
     }
     for (option, names) in [("--steps", &bundle.own_step_files), ("--catalogue", &bundle.catalogue_files)] {
         if !names.is_empty() {

@@ -1,17 +1,21 @@
-//! A browser: Chromium through chromedriver (W3C WebDriver, and Chrome's own commands), or Firefox through geckodriver.
+//! A browser: Chromium through chromedriver, Firefox through geckodriver, or WebKit through WebKitGTK's driver, by the
+//! commands of the WebDriver standard.
 //!
 //! Starting Chromium costs more than most tests do, so the tests share a few. Each test has a tab of its own, and a
-//! server at a port of its own, so that nothing is found that another test kept.
+//! server at a port of its own, so that nothing is found that another test kept. In Firefox each test has a browser of
+//! its own: scripts that run before a page's own stay until it ends.
 
 use std::{
     env,
     ffi::OsStr,
     io::{BufRead, BufReader},
+    net::{TcpListener, TcpStream},
     os::unix::process::CommandExt,
     path::Path,
     process::{Child, ChildStdout, Command, Stdio},
     sync::{Mutex, PoisonError},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -21,6 +25,17 @@ use xtask::server::Server;
 /// Browsers that no test uses at the moment.
 static IDLE: Mutex<Vec<Driver>> = Mutex::new(Vec::new());
 
+/// Which browser is driven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Also those that are made of it.
+    Chromium,
+    /// With the right to run scripts in the browser itself.
+    Firefox,
+    /// WebKitGTK's small browser, with what the standard has.
+    WebKit,
+}
+
 /// A browser session. It ends when it is dropped, and when the tests end.
 pub struct Driver {
     agent: ureq::Agent,
@@ -28,8 +43,9 @@ pub struct Driver {
     process: Child,
     /// chromedriver stops when nobody can hear it any more.
     _output: BufReader<ChildStdout>,
-    /// Chromium's only: requests beyond loopback come here, where there is nothing.
-    proxy: Option<Server>,
+    kind: Kind,
+    /// Requests beyond loopback come here, where there is nothing.
+    proxy: Server,
 }
 
 /// An element of the page.
@@ -50,15 +66,22 @@ impl From<Element> for Value {
 }
 
 impl Driver {
-    /// A Chromium with one empty tab: one that another test has used, or a new one.
-    pub fn chromium() -> Self {
-        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        idle.unwrap_or_else(Self::start)
+    /// The browser that `COLLECTUNE_BROWSER` names, `chromium` unless it says `firefox`, with one empty tab: one that
+    /// another test has used, or a new one.
+    pub fn any() -> Self {
+        match env::var("COLLECTUNE_BROWSER").as_deref() {
+            Ok("firefox") => Self::start_firefox(),
+            Ok("chromium") | Err(_) => {
+                let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                idle.unwrap_or_else(Self::start_chromium)
+            }
+            Ok(other) => panic!("COLLECTUNE_BROWSER is {other}, neither chromium nor firefox"),
+        }
     }
 
-    /// Gives a Chromium to the next test. It ends instead where its tabs can't be closed.
+    /// Gives a browser to the next test. It ends instead where its tabs can't be closed with all that was set in them.
     pub fn give_back(self) {
-        if self.renew().is_ok() {
+        if self.kind == Kind::Chromium && self.renew().is_ok() {
             IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(self);
         }
     }
@@ -80,7 +103,7 @@ impl Driver {
         Ok(())
     }
 
-    fn start() -> Self {
+    fn start_chromium() -> Self {
         let proxy = Server::start(Path::new(""), "/", 0).unwrap();
         let mut options = json!({ "args": [
             "--headless",
@@ -107,28 +130,71 @@ impl Driver {
         });
         let program = env::var_os("CHROMEDRIVER").unwrap_or_else(|| "chromedriver".into());
         let started = (0..5).find_map(|_| spawn(&program, &["--port=0"], "started successfully on port "));
-        Self::begin(started.expect("chromedriver finds no free port"), Some(proxy), &capabilities)
+        Self::begin(Kind::Chromium, started.expect("chromedriver finds no free port"), proxy, &capabilities)
     }
 
-    /// Starts a Firefox with an empty profile. Only what the standard has works there.
-    pub fn start_firefox(firefox: &str, geckodriver: &OsStr) -> Self {
-        let options = json!({ "args": ["-headless"], "binary": firefox });
+    /// Starts a Firefox with an empty profile.
+    pub fn start_firefox() -> Self {
+        let named = |variable| env::var_os(variable).unwrap_or_else(|| panic!("{variable} is not set"));
+        let (firefox, geckodriver) = (named("FIREFOX"), named("GECKODRIVER"));
+        let proxy = Server::start(Path::new(""), "/", 0).unwrap();
+        let options = json!({
+            "args": ["-headless", "--width=1700", "--height=1400"],
+            "binary": firefox.to_str(),
+            "prefs": {
+                "network.proxy.type": 1,
+                "network.proxy.http": "127.0.0.1",
+                "network.proxy.http_port": proxy.address().port(),
+                "network.proxy.ssl": "127.0.0.1",
+                "network.proxy.ssl_port": proxy.address().port(),
+                "network.proxy.allow_hijacking_localhost": false,
+                // Scripts of tests read and write the clipboard, where a person would be asked.
+                "dom.events.testing.asyncClipboard": true,
+                "browser.download.useDownloadDir": true,
+                "browser.download.alwaysOpenPanel": false,
+                // Scripts of tests that run before the page's own come as an address of theirs.
+                "security.allow_parent_unrestricted_js_loads": true,
+            },
+        });
         let capabilities = json!({
             "browserName": "firefox",
             "moz:firefoxOptions": options,
             "timeouts": { "script": 120_000 },
         });
-        let started = spawn(geckodriver, &["--port", "0"], "Listening on 127.0.0.1:");
-        Self::begin(started.expect("geckodriver finds no free port"), None, &capabilities)
+        let started = spawn(&geckodriver, &["--allow-system-access", "--port", "0"], "Listening on 127.0.0.1:");
+        Self::begin(Kind::Firefox, started.expect("geckodriver finds no free port"), proxy, &capabilities)
+    }
+
+    /// Starts WebKitGTK's browser with an empty profile, on a screen that nobody sees.
+    pub fn start_webkit() -> Self {
+        let named = |variable| env::var(variable).unwrap_or_else(|_| panic!("{variable} is not set"));
+        // The driver takes no port by itself.
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let port = free.expect("a free port").port();
+        let arguments = ["-a", &named("WEBKITDRIVER"), &format!("--port={port}")];
+        let (process, output) = run(OsStr::new("xvfb-run"), &arguments);
+        let end = Instant::now() + Duration::from_secs(30);
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < end, "WebKit's driver does not listen at port {port}");
+            thread::sleep(Duration::from_millis(50));
+        }
+        let capabilities = json!({
+            "browserName": "MiniBrowser",
+            "webkitgtk:browserOptions": { "binary": named("WEBKIT"), "args": ["--automation"] },
+            "timeouts": { "script": 120_000 },
+        });
+        let proxy = Server::start(Path::new(""), "/", 0).unwrap();
+        Self::begin(Kind::WebKit, (process, output, port), proxy, &capabilities)
     }
 
     fn begin(
+        kind: Kind,
         (process, output, port): (Child, BufReader<ChildStdout>, u16),
-        proxy: Option<Server>,
+        proxy: Server,
         wanted: &Value,
     ) -> Self {
         let session = format!("http://127.0.0.1:{port}/session");
-        let mut driver = Self { agent: agent(), session, process, _output: output, proxy };
+        let mut driver = Self { agent: agent(), session, process, _output: output, kind, proxy };
         let session = driver.post("", json!({ "capabilities": { "alwaysMatch": wanted } }));
         driver.session = format!("{}/{}", driver.session, session["sessionId"].as_str().unwrap());
         driver
@@ -156,18 +222,9 @@ impl Driver {
         answer["value"].take()
     }
 
-    /// A command of the Chrome DevTools Protocol.
-    #[expect(clippy::needless_pass_by_value, reason = "callers write it in place")]
-    pub fn devtools(&self, command: &str, parameters: Value) -> Value {
-        self.post("/goog/cdp/execute", json!({ "cmd": command, "params": parameters }))
-    }
-
-    /// The console's messages since the last call.
-    pub fn console(&self) -> Vec<Value> {
-        match self.post("/se/log", json!({ "type": "browser" })) {
-            Value::Array(messages) => messages,
-            other => panic!("the log is {other}"),
-        }
+    /// Which browser this is.
+    pub const fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// The elements that a CSS selector finds, in the order of the document.
@@ -217,6 +274,26 @@ impl Driver {
         self.post("/actions", json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": strokes }] }));
     }
 
+    /// Does one thing after another with the mouse, each an action of a pointer in the standard.
+    pub fn point(&self, actions: &[Value]) {
+        let pointer = json!({ "type": "pointer", "id": "mouse", "actions": actions });
+        self.post("/actions", json!({ "actions": [pointer] }));
+    }
+
+    /// Turns the wheel at a place in the window, downwards where `by` is above zero, maybe while a key is held.
+    pub fn turn_wheel(&self, (x, y): (f64, f64), by: f64, held: Option<&str>) {
+        let turn = json!({ "type": "scroll", "x": x.round(), "y": y.round(), "deltaX": 0, "deltaY": by, "origin": "viewport" });
+        let keys = |kind: &str| held.map_or(json!({ "type": "pause" }), |key| json!({ "type": kind, "value": key }));
+        let pause = json!({ "type": "pause" });
+        self.post(
+            "/actions",
+            json!({ "actions": [
+                { "type": "key", "id": "keyboard", "actions": [keys("keyDown"), pause, keys("keyUp")] },
+                { "type": "wheel", "id": "wheel", "actions": [pause, turn, pause] },
+            ] }),
+        );
+    }
+
     /// Opens another tab and goes there. Answers the tab before.
     pub fn open_tab(&self) -> String {
         let here = self.tab();
@@ -246,13 +323,20 @@ impl Driver {
         BASE64_STANDARD.decode(encoded.as_str().unwrap()).unwrap()
     }
 
-    /// The targets of all requests beyond loopback since the browser was started.
-    pub fn requests_beyond(&self) -> Vec<String> {
-        self.proxy.as_ref().map(Server::requests).unwrap_or_default()
+    /// The page on paper of that size, as PDF.
+    pub fn print(&self, paper: Value) -> Vec<u8> {
+        let encoded = self.post("/print", paper);
+        BASE64_STANDARD.decode(encoded.as_str().unwrap()).unwrap()
     }
 
+    /// The targets of all requests beyond loopback since the browser was started.
+    pub fn requests_beyond(&self) -> Vec<String> {
+        self.proxy.requests()
+    }
+
+    /// A command of the driver with its parameters. Answers its value.
     #[expect(clippy::needless_pass_by_value, reason = "callers write it in place")]
-    fn post(&self, path: &str, body: Value) -> Value {
+    pub fn post(&self, path: &str, body: Value) -> Value {
         self.try_post(path, &body).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
@@ -299,8 +383,8 @@ const UNTIL_CLOSED: &str = r#"
     for attempt in 1 2 3 4 5; do rm -rf "$TMPDIR" && break; sleep 0.2; done
 "#;
 
-/// Starts a driver, which says behind `marker` which port it took; none where another program was quicker to take it.
-fn spawn(program: &OsStr, arguments: &[&str], marker: &str) -> Option<(Child, BufReader<ChildStdout>, u16)> {
+/// Starts a program until nobody wants it any more. Answers what it prints.
+fn run(program: &OsStr, arguments: &[&str]) -> (Child, BufReader<ChildStdout>) {
     let mut process = Command::new("sh")
         .args(["-c", UNTIL_CLOSED, "sh"])
         .arg(program)
@@ -311,7 +395,13 @@ fn spawn(program: &OsStr, arguments: &[&str], marker: &str) -> Option<(Child, Bu
         .stderr(Stdio::null())
         .spawn()
         .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
-    let mut output = BufReader::new(process.stdout.take().unwrap());
+    let output = BufReader::new(process.stdout.take().unwrap());
+    (process, output)
+}
+
+/// Starts a driver, which says behind `marker` which port it took; none where another program was quicker to take it.
+fn spawn(program: &OsStr, arguments: &[&str], marker: &str) -> Option<(Child, BufReader<ChildStdout>, u16)> {
+    let (mut process, mut output) = run(program, arguments);
     let mut line = String::new();
     while output.read_line(&mut line).unwrap() > 0 {
         if let Some((_, port)) = line.split_once(marker) {

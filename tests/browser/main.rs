@@ -8,13 +8,13 @@
 
 mod accessibility;
 mod answer;
+mod beyond_standard;
 mod cancel;
 mod change;
 mod charts;
 mod copied_command;
 mod driver;
 mod dropping;
-mod firefox;
 mod home;
 mod hostile;
 mod keyboard;
@@ -22,6 +22,7 @@ mod loading;
 mod look;
 mod many;
 mod offline;
+mod other_browsers;
 mod overlap;
 mod page;
 mod panels;

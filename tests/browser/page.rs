@@ -7,7 +7,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use xtask::server::Server;
@@ -25,8 +24,18 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// How long training and validation may take there.
 const LONG_PATIENCE: Duration = Duration::from_secs(400);
 
-/// Chromium asks these for updates, accounts and its start page, whatever the page does.
-const BROWSERS_OWN_HOSTS: [&str; 5] = ["google.com", "googleapis.com", "gstatic.com", "gvt1.com", "duckduckgo.com"];
+/// Browsers ask these for updates, accounts and their start page, whatever the page does.
+const BROWSERS_OWN_HOSTS: [&str; 9] = [
+    "google.com",
+    "googleapis.com",
+    "gstatic.com",
+    "gvt1.com",
+    "duckduckgo.com",
+    "mozilla.com",
+    "mozilla.net",
+    "mozilla.org",
+    "firefox.com",
+];
 
 /// Keys that have no character, as WebDriver names them.
 pub mod key {
@@ -87,7 +96,7 @@ impl Page {
     /// As [`Page::closed`], for another folder than the built page's.
     pub fn of(dist: &std::path::Path) -> Self {
         let server = Server::start(dist, PREFIX, 0).unwrap();
-        let driver = Driver::chromium();
+        let driver = Driver::any();
         let requests_before = driver.requests_beyond().len();
         let page = Self { server, driver: Some(driver), scratch: tempfile::tempdir().unwrap(), requests_before };
         page.before_loading(WATCH);
@@ -101,7 +110,7 @@ impl Page {
 
     /// Runs a script whenever a document opens, before anything of its own.
     pub fn before_loading(&self, script: &str) {
-        self.driver().devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script }));
+        self.driver().before_loading(script);
     }
 
     /// Opens the page and waits until it is idle.
@@ -178,7 +187,7 @@ impl Page {
 
     /// All text that the page shows.
     pub fn text(&self) -> String {
-        self.text_of("return document.body.innerText")
+        self.text_of("return document.body?.innerText ?? ''")
     }
 
     /// Waits until the page shows a text somewhere.
@@ -315,13 +324,6 @@ impl Page {
         self.driver().press_with(key::SHIFT, key);
     }
 
-    /// What the mouse does at a place in the window.
-    fn mouse(&self, kind: &str, (x, y): (f64, f64), more: &Value) {
-        let mut event = json!({ "type": kind, "x": x, "y": y });
-        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        self.driver().devtools("Input.dispatchMouseEvent", event);
-    }
-
     /// Moves the mouse onto the first element that a selector finds, in the middle of the window.
     pub fn point_at(&self, css: &str) {
         let place = self.run(
@@ -331,32 +333,23 @@ impl Page {
              return [(left + right) / 2, (top + bottom) / 2];",
             &[css.into()],
         );
-        self.mouse("mouseMoved", (place[0].as_f64().unwrap(), place[1].as_f64().unwrap()), &json!({}));
+        self.driver().point(&[moved((place[0].as_f64().unwrap(), place[1].as_f64().unwrap()))]);
     }
 
     /// Moves the mouse from one place in the window to another while its button is pressed.
     pub fn drag(&self, from: (f64, f64), to: (f64, f64)) {
         let middle = (f64::midpoint(from.0, to.0), f64::midpoint(from.1, to.1));
-        self.mouse("mouseMoved", from, &json!({}));
-        self.mouse("mousePressed", from, &json!({ "button": "left", "buttons": 1, "clickCount": 1 }));
-        for place in [middle, to] {
-            self.mouse("mouseMoved", place, &json!({ "button": "left", "buttons": 1 }));
-        }
-        self.mouse("mouseReleased", to, &json!({ "button": "left", "clickCount": 1 }));
+        self.driver().point(&[moved(from), pressed(), moved(middle), moved(to), released()]);
     }
 
     /// Clicks twice at a place in the window.
     pub fn double_click(&self, at: (f64, f64)) {
-        for count in 1..=2 {
-            self.mouse("mousePressed", at, &json!({ "button": "left", "buttons": 1, "clickCount": count }));
-            self.mouse("mouseReleased", at, &json!({ "button": "left", "clickCount": count }));
-        }
+        self.driver().point(&[moved(at), pressed(), released(), pressed(), released()]);
     }
 
     /// Turns the wheel at a place in the window, downwards where `by` is above zero.
     pub fn turn_wheel(&self, at: (f64, f64), by: f64, with_control: bool) {
-        let modifiers = if with_control { 2 } else { 0 };
-        self.mouse("mouseWheel", at, &json!({ "deltaX": 0, "deltaY": by, "modifiers": modifiers }));
+        self.driver().turn_wheel(at, by, with_control.then_some(key::CONTROL));
     }
 
     /// Pastes a text where the focus is. Answers whether the page took it.
@@ -407,9 +400,9 @@ impl Page {
 
     /// The network as a telephone has it: so many bytes a second, and a round trip of 150 ms.
     pub fn slow_down(&self, bytes_per_s: u32) {
-        self.driver().devtools("Network.enable", json!({}));
+        self.driver().devtools("Network.enable", &json!({}));
         let conditions = json!({ "offline": false, "latency": 150, "downloadThroughput": bytes_per_s, "uploadThroughput": bytes_per_s });
-        self.driver().devtools("Network.emulateNetworkConditions", conditions);
+        self.driver().devtools("Network.emulateNetworkConditions", &conditions);
     }
 
     /// Presses Tab until the focus is on what [`Page::find`] finds.
@@ -429,13 +422,13 @@ impl Page {
         let folder = self.scratch.path().join("downloads");
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        let behaviour = json!({ "behavior": "allow", "downloadPath": folder });
-        self.driver().devtools("Browser.setDownloadBehavior", behaviour);
+        self.driver().download_to(&folder);
         save();
         let saved = wait(PATIENCE, || {
             let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
             let is_whole = |file: &PathBuf| {
-                let is_growing = file.extension().is_some_and(|extension| extension == "crdownload");
+                let is_growing =
+                    file.extension().is_some_and(|extension| extension == "crdownload" || extension == "part");
                 !is_growing && fs::metadata(file).is_ok_and(|file| file.len() > 0)
             };
             files.into_iter().find(is_whole)
@@ -455,16 +448,14 @@ impl Page {
 
     /// Prints on A4. Answers how many pages that takes.
     pub fn print(&self) -> usize {
-        let size = json!({ "paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true });
-        let document = self.driver().devtools("Page.printToPDF", size);
-        let document = BASE64_STANDARD.decode(document["data"].as_str().unwrap()).unwrap();
+        let document = self.driver().print(json!({ "page": { "width": 21, "height": 29.7 }, "shrinkToFit": false }));
         let text: String = document.iter().map(|byte| char::from(*byte)).collect();
         text.matches("/Type /Page").count() - text.matches("/Type /Pages").count()
     }
 
     /// Shows the page as it would be printed.
     pub fn emulate_paper(&self) {
-        self.driver().devtools("Emulation.setEmulatedMedia", json!({ "media": "print" }));
+        self.driver().emulate_paper();
         self.run("dispatchEvent(new Event('beforeprint'))", &[]);
     }
 
@@ -500,34 +491,28 @@ impl Page {
              addEventListener('drop', () => setTimeout(() => { dropped = true; }), { once: true, capture: true });",
             &[],
         );
-        for event in ["dragEnter", "dragOver", "drop"] {
-            let data = json!({ "items": [], "files": paths, "dragOperationsMask": 1 });
-            let drag = json!({ "type": event, "x": 400, "y": 300, "data": data });
-            self.driver().devtools("Input.dispatchDragEvent", drag);
-        }
+        self.driver().drop_paths(paths, (400.0, 300.0));
         self.wait_until(|| self.run("return dropped", &[]) == true, "what is dropped reaches the page");
     }
 
     /// Switches scripts off, or on again. The tests' own scripts run all the same.
     pub fn allow_scripts(&self, are_allowed: bool) {
-        self.driver().devtools("Emulation.setScriptExecutionDisabled", json!({ "value": !are_allowed }));
+        self.driver().allow_scripts(are_allowed);
     }
 
     /// Why the browser would not install the page.
     pub fn installability_errors(&self) -> Value {
-        self.driver().devtools("Page.getInstallabilityErrors", json!({}))["installabilityErrors"].take()
+        self.driver().devtools("Page.getInstallabilityErrors", &json!({}))["installabilityErrors"].take()
     }
 
     /// Lets the page read and write the clipboard without asking.
     pub fn allow_clipboard(&self) {
-        let permissions = json!({ "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"] });
-        self.driver().devtools("Browser.grantPermissions", permissions);
+        self.driver().allow_clipboard();
     }
 
     /// Sets the size of the window's content in CSS pixels.
     pub fn resize(&self, width: u32, height: u32) {
-        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
-        self.driver().devtools("Emulation.setDeviceMetricsOverride", metrics);
+        self.driver().resize(width, height);
     }
 
     /// Makes the system prefer `light` or `dark`.
@@ -537,7 +522,7 @@ impl Page {
 
     /// Makes the system say these media features, each with its `name` and `value`.
     pub fn emulate(&self, features: &Value) {
-        self.driver().devtools("Emulation.setEmulatedMedia", json!({ "features": features }));
+        self.driver().emulate(features);
     }
 
     /// The body of a JavaScript function of `arguments`.
@@ -559,7 +544,7 @@ impl Page {
 
     /// What the window shows, as PNG, with the mouse out of the way.
     pub fn screenshot(&self) -> Vec<u8> {
-        self.driver().devtools("Input.dispatchMouseEvent", json!({ "type": "mouseMoved", "x": 0, "y": 0 }));
+        self.driver().point(&[moved((0.0, 0.0))]);
         self.driver().screenshot()
     }
 
@@ -583,8 +568,7 @@ impl Page {
 
     /// Warnings and errors in the console since the last call.
     pub fn console_errors(&self) -> Vec<String> {
-        let is_fault = |message: &Value| message["level"] == "SEVERE" || message["level"] == "WARNING";
-        self.driver().console().iter().filter(|message| is_fault(message)).map(|m| m["message"].to_string()).collect()
+        self.driver().console_faults()
     }
 }
 
@@ -596,6 +580,21 @@ impl Drop for Page {
             _ => {}
         }
     }
+}
+
+/// The mouse goes to a place in the window.
+fn moved((x, y): (f64, f64)) -> Value {
+    json!({ "type": "pointerMove", "x": x.round(), "y": y.round(), "duration": 0 })
+}
+
+/// The mouse's left button goes down.
+fn pressed() -> Value {
+    json!({ "type": "pointerDown", "button": 0 })
+}
+
+/// The mouse's left button comes up.
+fn released() -> Value {
+    json!({ "type": "pointerUp", "button": 0 })
 }
 
 /// The host of a proxied request, `host:port` or `http://host/…`; nothing for a path of the page's own host.

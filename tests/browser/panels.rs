@@ -195,7 +195,7 @@ fn the_log_of_a_job_opens_its_coverage() {
     let page = Page::with_files(&[("job.log", log.as_bytes())]);
     assert!(page.fragment().ends_with("p=coverage"), "{}: {}", page.fragment(), page.text());
     // One call is decided, of the others no line shows the path; a row leads to the line that shows its own.
-    page.wait_for_text("A conf can move 1 of 40 calls");
+    page.wait_for_text("A tuner file can move 1 of 40 calls");
     assert_eq!((page.rows("Paths through the library"), page.rows("The path of each call")), (2, 2));
     let decided = "[...document.querySelectorAll('tr')].find((row) => row.innerText.includes('job.log:41'))";
     page.run(&format!("{decided}.querySelector('button').focus()"), &[]);

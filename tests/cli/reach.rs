@@ -20,7 +20,7 @@ fn a_log_is_answered_for_people_and_for_programs() {
     let log = write(&folder, "job.log", LOG);
     let conf = write(&folder, "a.conf", "allreduce,0,4095,ring,ll,32,1,8,-1,-1\n");
     let said = ended(&collectune(&["reach", &log, "--conf", &conf]), 0);
-    assert!(said.starts_with("A conf can move 1 of 2 calls (25.0 % of the bytes).\n"), "{said}");
+    assert!(said.starts_with("A tuner file can move 1 of 2 calls (25.0 % of the bytes).\n"), "{said}");
     assert!(said.contains("job.log:5") && said.contains("RING/LL/32"), "{said}");
     let reach = json(&["reach", &log, "--conf", &conf, "--json"]);
     assert_eq!(reach["total"]["paths"][0]["path"], "tuner");
@@ -61,6 +61,6 @@ fn what_can_t_be_used_is_named() {
     assert!(ended(&both, 1).contains("of 2 calls"));
     let list = write(&folder, "calls.csv", "collective,nodes,ranks,bytes\nall_reduce,8,1,64\nall_reduce,1,8,64\n");
     let some = collectune(&["reach", &list, "--library", "nccl"]);
-    assert!(ended(&some, 0).starts_with("A conf can move 1 of 1 call "));
+    assert!(ended(&some, 0).starts_with("A tuner file can move 1 of 1 call "));
     assert!(text(&some.stderr).contains("line 2, column num_gpus: \"1\" is not at least one rank for each node"));
 }

@@ -164,13 +164,13 @@ fn other_real_files_are_known() {
         ("curves/broadcast_reduce_hotspots_10.csv", "report of hotspots", "1 hotspot"),
         ("ab/allreduce_1n.per_size_stats.csv", "comparison with the default", "18 sizes"),
         ("ab/allreduce_1n_times.csv", "list of launches", "14 launches"),
-        ("ab/allreduce_1n_candidate.conf", "tuner conf", "12 rules"),
-        ("ab/all_gather_5n.validated.csv", "tuner conf", "4 rules"),
-        ("ab/allreduce_1n_candidate.validated.csv", "tuner conf", "8 rules"),
-        ("conf/gfx950_base_tuner.conf", "tuner conf", "1755 rules"),
-        ("conf/nccl_tuner_channels_only.conf", "tuner conf", "170 rules"),
-        ("conf/all_reduce_2n_adaptive.conf", "tuner conf", "11 rules"),
-        ("conf/one_rule_no_newline.conf", "tuner conf", "1 rule"),
+        ("ab/allreduce_1n_candidate.conf", "tuner file", "12 rules"),
+        ("ab/all_gather_5n.validated.csv", "tuner file", "4 rules"),
+        ("ab/allreduce_1n_candidate.validated.csv", "tuner file", "8 rules"),
+        ("conf/gfx950_base_tuner.conf", "tuner file", "1755 rules"),
+        ("conf/nccl_tuner_channels_only.conf", "tuner file", "170 rules"),
+        ("conf/all_reduce_2n_adaptive.conf", "tuner file", "11 rules"),
+        ("conf/one_rule_no_newline.conf", "tuner file", "1 rule"),
     ] {
         let bytes = real::file(&format!("tuning/{name}"));
         let (found_format, found_holds, content) = known(&bytes);
@@ -192,7 +192,7 @@ fn a_conf_without_a_rule_is_one() {
         "# collective_type,min_bytes,max_bytes,algorithm\n\n",
     ] {
         let (format, holds, content) = known(text.as_bytes());
-        assert_eq!((format.as_str(), holds.as_str()), ("tuner conf", "0 rules"), "{text}");
+        assert_eq!((format.as_str(), holds.as_str()), ("tuner file", "0 rules"), "{text}");
         assert_eq!(content, FileContent::Conf(text.as_bytes().to_vec()));
     }
     let odd = "nonsense,0,1\r\nallreduce,0,18446744073709551615,tree,ll,4,1,8\r\n";

@@ -1,6 +1,13 @@
 //! Models read from files: their parameters and operations, and what is said of files that are no model.
 
-use collectune::training_time::models::{self, KNOWN, ModelFileError, known};
+use collectune::training_time::{
+    estimate::{
+        device::Precision,
+        question::EstimateSettings,
+        stack::{Recomputation, Sharding, Stack},
+    },
+    models::{self, KNOWN, ModelFileError, known},
+};
 use proptest::prelude::*;
 
 use crate::support::real;
@@ -259,3 +266,91 @@ const MODEL_KEYS: [&str; 20] = [
     "n_head",
     "first_k_dense_replace",
 ];
+
+const TORCHTITAN: &str = r#"
+[job]
+description = "Llama 3 8B"
+
+[model]
+name = "llama3"
+flavor = "8B"
+converters = ["float8"]
+
+[training]
+local_batch_size = 4
+seq_len = 8_192
+steps = 1000
+
+[parallelism]
+data_parallel_shard_degree = -1
+tensor_parallel_degree = 2
+pipeline_parallel_degree = 1
+
+[activation_checkpoint]
+mode = "selective"
+selective_ac_option = "op"
+
+[compile]
+enable = true
+"#;
+
+#[test]
+fn torchtitan_says_the_model_the_layout_and_what_is_not_used() {
+    let file = models::read_file(TORCHTITAN).unwrap();
+    assert_eq!(file.model, known("llama-3.1-8b").ok());
+    assert_eq!(file.missing, []);
+    let training = &file.training;
+    assert_eq!([training.sequence, training.micro_batch, training.micro_batches], [8192, 4, 1].map(Some));
+    assert_eq!([training.tensor, training.data, training.zero], [Some(2), None, Some(3)]);
+    assert_eq!((training.software, training.fp8.as_deref()), (Some("torchtitan"), Some("float8")));
+    assert_eq!(training.recompute.as_deref(), Some("operators"));
+    assert_eq!(file.notes, ["Not used: job, training.steps"]);
+
+    // The batch of all replicas follows from the number of GPUs, which the file leaves open.
+    let settings = EstimateSettings { gpus: 64, ..EstimateSettings::default() }.as_trained(training);
+    assert_eq!(settings.batch(), 4 * 32);
+    assert_eq!((settings.stack, settings.precision), (Stack::TorchTitan, Precision::Fp8));
+    let layout = settings.layout.unwrap();
+    assert_eq!((layout.recomputation, layout.sharding), (Some(Recomputation::Operators), Some(Sharding::Parameters)));
+}
+
+#[test]
+fn torchtitans_pipelines_older_tables_and_open_questions() {
+    let piped = TORCHTITAN.replace(
+        "pipeline_parallel_degree = 1",
+        "pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"Interleaved1F1B\"",
+    );
+    let training = models::read_file(&piped).unwrap().training;
+    assert_eq!([training.micro_batch, training.micro_batches, training.virtual_stages], [1, 4, 2].map(Some));
+
+    let old = "[model]\nname = \"llama3\"\nflavor = \"70B\"\n[training]\nbatch_size = 2\ntensor_parallel_degree = 8\n\
+               data_parallel_shard_degree = 16\ndata_parallel_replicate_degree = 2\n";
+    let file = models::read_file(old).unwrap();
+    assert_eq!([file.training.tensor, file.training.micro_batch, file.training.data], [8, 2, 32].map(Some));
+    assert_eq!(file.training.software, Some("torchtitan-eager"));
+    assert!(file.notes[0].contains("hybrid sharding"), "{:?}", file.notes);
+
+    let unknown = models::read_file(&TORCHTITAN.replace("8B\"\nconv", "9B\"\nconv")).unwrap();
+    assert_eq!((unknown.model, unknown.missing[0].key.as_str()), (None, "model.flavor"));
+    for (from, to, said) in [
+        (
+            "seq_len = 8_192",
+            "seq_len = \"long\"",
+            "line 12, column 11, seq_len: a whole number of at least 1 was expected",
+        ),
+        ("steps = 1000", "steps = ", "line 13, column 9: "),
+        (
+            "mode = \"selective\"",
+            "mode = \"some\"",
+            "none, selective, full or memory_budget was expected, not \"some\"",
+        ),
+        (
+            "parallel_degree = 1",
+            "parallel_degree = 2\npipeline_parallel_schedule = \"Eager1F1B\"",
+            "1F1B, GPipe, Interleaved1F1B",
+        ),
+    ] {
+        let text = TORCHTITAN.replace(from, to);
+        assert!(refused(&text).contains(said), "{said}: {}", refused(&text));
+    }
+}

@@ -120,7 +120,7 @@ fn dda_takes_all_of_decoding_and_nothing_where_it_is_off() {
     let on = with(&mi355x(&[]));
     assert_eq!((on.total.reached_calls, on.total.calls), (0, 15));
     assert_eq!(path_of(&on), [(Path::Dda, 15)]);
-    assert_eq!(on.headline, "A conf can move 0 of 15 calls (0.0 % of the bytes)");
+    assert_eq!(on.headline, "A tuner file can move 0 of 15 calls (0.0 % of the bytes)");
     let inferred = |line: &ReachLine| matches!(&line.evidence, PathEvidence::Inferred(why) if why.contains("67108864"));
     assert!(on.lines.iter().all(inferred), "{:?}", on.lines);
 
@@ -401,7 +401,7 @@ fn calls_without_a_line_of_their_own_are_counted_once() {
     ]);
     assert_eq!(path_of(&reach), [(Path::Symmetric, 1), (Path::Dda, 2), (Path::Direct, 1), (Path::P2p, 1)]);
     assert_eq!((reach.total.unsized_calls, reach.total.reached_calls), (1, 0));
-    assert!(reach.headline.starts_with("A conf can move 0 of 5 calls (0.0 % of the bytes that are known"));
+    assert!(reach.headline.starts_with("A tuner file can move 0 of 5 calls (0.0 % of the bytes that are known"));
 }
 
 #[test]

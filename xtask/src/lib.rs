@@ -13,6 +13,7 @@
 //! | [`weight`] | what the shipped page weighs |
 
 pub mod circles;
+pub mod firefox;
 pub mod layers;
 pub mod notices;
 pub mod plugin;

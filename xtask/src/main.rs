@@ -11,7 +11,7 @@ use std::{
 };
 
 use xtask::{
-    Result, layers, notices, plugin as tuner_plugin, root,
+    Result, firefox, layers, notices, plugin as tuner_plugin, root,
     server::Server,
     shell::{cargo, command, output, run},
     site, target, tools, weight,
@@ -23,6 +23,7 @@ cargo xtask build               build the page into dist/
 cargo xtask plugin              build the tuner plugin for NCCL and RCCL, and say where it is
 cargo xtask test [--only PART]… check everything, or parts of it: layers, format, deny, lint-wasm, build, same-bits,
                                 lint, doc, plugin, unit, weight, browser
+cargo xtask firefox [TEST]...   run the browser tests in Firefox, all but those of which docs/ux.md says why not
 cargo xtask bench               weigh the page and time it in the browser, from its first load on
 cargo xtask fuzz [--minutes N | --executions N | --each N] [--reader NAME]... [--seed N] [--input FILE] [--threads N]
                                 feed the readers with mutated files (a million executions by default)
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         ["build"] => build(),
         ["plugin"] => plugin(),
         ["test", options @ ..] => test(options),
+        ["firefox", names @ ..] => browser_tests_in_firefox(names),
         ["bench"] => bench(),
         ["icons"] => icons(),
         ["fuzz", options @ ..] => fuzz(options),
@@ -350,18 +352,40 @@ fn check_weight() -> Result<()> {
     weight::check(&weight::weigh(&dist()).map_err(|error| format!("dist: {error}"))?)
 }
 
-fn browser_tests() -> Result<()> {
-    // One browser is enough to say whether the page is right; the other is a smoke test.
-    let firefox = tools::for_firefox().inspect_err(|sentence| eprintln!("The test in Firefox is skipped: {sentence}"));
+/// How many browsers run at the same time.
+fn threads() -> String {
     let cores = thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    let threads = format!("--test-threads={}", cores.min(4));
-    run_browser_tests(&["--skip", "speed::", &threads], firefox.ok())
+    format!("--test-threads={}", cores.min(4))
+}
+
+fn browser_tests() -> Result<()> {
+    // One browser is enough to say whether the page is right; in the others the main flow is.
+    let mut tests = browser_suite(&["--skip", "speed::", &threads()])?;
+    let skipped = |name: &str, sentence: &String| eprintln!("The test in {name} is skipped: {sentence}");
+    match tools::for_firefox().inspect_err(|sentence| skipped("Firefox", sentence)) {
+        Ok([firefox, driver]) => tests.env("FIREFOX", firefox).env("GECKODRIVER", driver),
+        Err(_) => tests.args(["--skip", "other_browsers::firefox"]),
+    };
+    match tools::for_webkit().inspect_err(|sentence| skipped("WebKit", sentence)) {
+        Ok([webkit, driver]) => tests.env("WEBKIT", webkit).env("WEBKITDRIVER", driver),
+        Err(_) => tests.args(["--skip", "other_browsers::webkit"]),
+    };
+    run(&mut tests)
+}
+
+/// The whole suite takes an hour there, so that it is asked for by itself.
+fn browser_tests_in_firefox(names: &[&str]) -> Result<()> {
+    build()?;
+    let [firefox, driver] = tools::for_firefox()?;
+    let mut tests = browser_suite(&[names, &firefox::options(), &[&threads()]].concat())?;
+    tests.env("COLLECTUNE_BROWSER", "firefox").env("FIREFOX", firefox).env("GECKODRIVER", driver);
+    run(&mut tests)
 }
 
 fn bench() -> Result<()> {
     build()?;
     check_weight()?;
-    run_browser_tests(&["speed::", "--nocapture", "--test-threads=1"], None)
+    run(&mut browser_suite(&["speed::", "--nocapture", "--test-threads=1"])?)
 }
 
 /// Draws the icons that want pixels. The maskable one is cut to any shape by the system, which takes up to a tenth of
@@ -399,7 +423,8 @@ fn fuzz(options: &[&str]) -> Result<()> {
     run(cargo().args(["run", "--profile", "fuzz", "--example", "fuzz", "--"]).args(options))
 }
 
-fn run_browser_tests(options: &[&str], firefox: Option<[PathBuf; 2]>) -> Result<()> {
+/// The tests of the built page, with what they need in Chromium.
+fn browser_suite(options: &[&str]) -> Result<Command> {
     let browser = tools::for_browser_tests()?;
     let axe = tools::for_accessibility()?;
     let mut tests = cargo();
@@ -410,15 +435,11 @@ fn run_browser_tests(options: &[&str], firefox: Option<[PathBuf; 2]>) -> Result<
         .env("AXE", axe)
         .env("CHROME", browser.chrome)
         .env("CHROMEDRIVER", browser.driver);
-    match firefox {
-        Some([firefox, driver]) => tests.env("FIREFOX", firefox).env("GECKODRIVER", driver),
-        None => tests.args(["--skip", "firefox::"]),
-    };
     if !has_shared_data() {
         println!("Tests whose names end in `with_shared_data` are filtered out: they need ../shared/data.");
         tests.args(["--skip", "with_shared_data"]);
     }
-    run(&mut tests)
+    Ok(tests)
 }
 
 #[cfg(test)]

@@ -104,9 +104,6 @@ pub struct Browser {
 /// As [`for_build`].
 pub fn for_browser_tests() -> Result<Browser> {
     let look = || {
-        let named = |variable, names: &[&str]| {
-            env::var_os(variable).map(PathBuf::from).or_else(|| names.iter().find_map(|name| find(name)))
-        };
         let chrome = named("CHROME", &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"])?;
         Some(Browser { chrome, driver: named("CHROMEDRIVER", &["chromedriver"])? })
     };
@@ -114,27 +111,19 @@ pub fn for_browser_tests() -> Result<Browser> {
         return Ok(browser);
     }
     let advice = "apt-get install chromium chromium-driver (or set CHROME and CHROMEDRIVER)";
-    let packages = ["install", "-y", "--no-install-recommends", "chromium", "chromium-driver", "fonts-dejavu-core"];
-    install_by(as_root("apt-get").arg("update"), "Chromium", advice)?;
-    install_by(as_root("apt-get").env("DEBIAN_FRONTEND", "noninteractive").args(packages), "Chromium", advice)?;
+    packages(&["chromium", "chromium-driver", "fonts-dejavu-core"], "Chromium", advice)?;
     look().ok_or_else(|| missing("Chromium or its chromedriver", advice))
 }
 
-/// Firefox and its geckodriver, for the smoke test there. `FIREFOX` and `GECKODRIVER` name others than those on the
-/// path.
+/// Firefox and its geckodriver, for the tests there. `FIREFOX` and `GECKODRIVER` name others than those on the path.
 ///
 /// # Errors
 /// As [`for_build`].
 pub fn for_firefox() -> Result<[PathBuf; 2]> {
-    let named = |variable, names: &[&str]| {
-        env::var_os(variable).map(PathBuf::from).or_else(|| names.iter().find_map(|name| find(name)))
-    };
-    let look = || named("FIREFOX", &["firefox-esr", "firefox"]);
     let advice = "apt-get install firefox-esr (or set FIREFOX and GECKODRIVER)";
+    let look = || named("FIREFOX", &["firefox-esr", "firefox"]);
     if look().is_none() {
-        let packages = ["install", "-y", "--no-install-recommends", "firefox-esr"];
-        install_by(as_root("apt-get").arg("update"), "Firefox", advice)?;
-        install_by(as_root("apt-get").env("DEBIAN_FRONTEND", "noninteractive").args(packages), "Firefox", advice)?;
+        packages(&["firefox-esr"], "Firefox", advice)?;
     }
     let firefox = look().ok_or_else(|| missing("Firefox", advice))?;
     let driver = || named("GECKODRIVER", &["geckodriver"]);
@@ -142,6 +131,40 @@ pub fn for_firefox() -> Result<[PathBuf; 2]> {
         cargo_tool("geckodriver", "geckodriver", GECKODRIVER, &["--locked"])?;
     }
     Ok([firefox, driver().ok_or_else(|| missing("geckodriver", advice))?])
+}
+
+/// WebKitGTK's small browser and its driver, for the test there, and the screen that it is shown on. `WEBKIT` and
+/// `WEBKITDRIVER` name others than Debian's.
+///
+/// # Errors
+/// As [`for_build`].
+pub fn for_webkit() -> Result<[PathBuf; 2]> {
+    let advice = "apt-get install webkit2gtk-driver xvfb (or set WEBKIT and WEBKITDRIVER)";
+    let driver = || named("WEBKITDRIVER", &["WebKitWebDriver"]);
+    if driver().is_none() || find("xvfb-run").is_none() {
+        packages(&["webkit2gtk-driver", "xvfb", "xauth"], "WebKit", advice)?;
+    }
+    let browser = named("WEBKIT", &["MiniBrowser"]).or_else(|| {
+        let libraries = fs::read_dir("/usr/lib").ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+        let places = libraries.map(|folder| folder.join("webkit2gtk-4.1/MiniBrowser"));
+        places.into_iter().find(|place| place.is_file())
+    });
+    match (browser, driver()) {
+        (Some(browser), Some(driver)) => Ok([browser, driver]),
+        _ => Err(missing("WebKit or its driver", advice)),
+    }
+}
+
+/// The program that a variable names, or the first of these on the path.
+fn named(variable: &str, names: &[&str]) -> Option<PathBuf> {
+    env::var_os(variable).map(PathBuf::from).or_else(|| names.iter().find_map(|name| find(name)))
+}
+
+/// Installs packages of Debian.
+fn packages(names: &[&str], what: &str, advice: &str) -> Result<()> {
+    install_by(as_root("apt-get").arg("update"), what, advice)?;
+    let install = ["install", "-y", "--no-install-recommends"];
+    install_by(as_root("apt-get").env("DEBIAN_FRONTEND", "noninteractive").args(install).args(names), what, advice)
 }
 
 /// Makes sure of axe-core, which finds what hinders people who hear the page or use it by keyboard. Answers its script.

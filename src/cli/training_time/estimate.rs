@@ -46,9 +46,11 @@ use crate::{
   collectune training-time estimate llama-3.1-8b --gpu H100 --gpus 64
   collectune training-time estimate config.json --gpu B200 --gpus 256 --sequence 8192 --tp 2 --pp 4 --steps steps.csv")]
 pub(in crate::cli) struct Estimate {
-    /// A config.json of Hugging Face, arguments of Megatron-LM (a script or a log), or a known model, like llama-3.1-8b
+    /// A config.json of Hugging Face, arguments of Megatron-LM (a script or a log), TorchTitan's TOML, or a known model,
+    /// like llama-3.1-8b
     ///
-    /// DeepSpeed's JSON beside it says how it is trained.
+    /// DeepSpeed's JSON beside it says how it is trained. TorchTitan's TOML says both. The iterations that a log of
+    /// Megatron-LM has are measured steps, as those of --steps.
     #[arg(value_name = "MODEL", required_unless_present = "known")]
     model: Vec<String>,
 
@@ -75,15 +77,15 @@ pub(in crate::cli) struct Estimate {
     #[command(flatten)]
     layout: LayoutArguments,
 
-    /// The order of micro-batches
-    #[arg(long, value_name = "NAME", default_value = "1f1b", value_parser = named(&Schedule::ALL))]
-    schedule: Schedule,
+    /// The order of micro-batches [default: as the files say, else 1f1b]
+    #[arg(long, value_name = "NAME", value_parser = named(&Schedule::ALL))]
+    schedule: Option<Schedule>,
 
     /// The type of products [default: as the files say, else bf16]
     #[arg(long, value_name = "NAME", value_parser = named(&Precision::ALL))]
     precision: Option<Precision>,
 
-    /// The software that trains [default: megatron-core, or deepspeed with its configuration]
+    /// The software that trains [default: as the files say, else megatron-core]
     #[arg(long, value_name = "NAME", value_parser = named(&Stack::ALL))]
     stack: Option<Stack>,
 
@@ -120,10 +122,14 @@ pub(in crate::cli) struct Estimate {
     json: bool,
 }
 
-/// A layout; without any of these, the best one is found.
+/// A layout; without any of these, it is as the files say, or else the best one is found.
 #[derive(Args)]
 struct LayoutArguments {
-    /// GPUs among which each matrix is split [default: the best layout is found]
+    /// Find the best layout also where the files say one
+    #[arg(long, conflicts_with_all = ["tp", "pp", "cp", "ep", "virtual_stages", "micro_batch", "recompute"])]
+    best_layout: bool,
+
+    /// GPUs among which each matrix is split [default: as the files say, else the best layout is found]
     #[arg(long, value_name = "N", value_parser = arguments::up_to::<u32>(4096))]
     tp: Option<u32>,
 
@@ -164,15 +170,27 @@ fn named<T: Copy + Send + Sync + 'static>(all: &'static [(T, &'static str)]) -> 
 }
 
 impl LayoutArguments {
-    fn given(&self) -> Option<GivenLayout> {
+    /// The layout that is given, in part or whole, on top of what files say.
+    fn given(&self, said: Option<GivenLayout>) -> Option<GivenLayout> {
         let degrees = [self.tp, self.pp, self.cp, self.ep, self.virtual_stages, self.micro_batch];
-        if degrees.iter().all(Option::is_none) {
+        if self.best_layout || said.is_none() && degrees.iter().all(Option::is_none) {
             return None;
         }
-        let [tensor, pipeline, context, expert, virtual_stages, micro_batch] =
-            degrees.map(|degree| degree.unwrap_or(1));
-        let rest = GivenLayout::default();
-        Some(GivenLayout { tensor, pipeline, context, expert, virtual_stages, micro_batch, ..rest })
+        let mut layout = said.unwrap_or_default();
+        let places = [
+            &mut layout.tensor,
+            &mut layout.pipeline,
+            &mut layout.context,
+            &mut layout.expert,
+            &mut layout.virtual_stages,
+            &mut layout.micro_batch,
+        ];
+        for (place, degree) in places.into_iter().zip(degrees) {
+            *place = degree.unwrap_or(*place);
+        }
+        layout.recomputation = self.recompute.or(layout.recomputation);
+        layout.sharding = self.sharding.first().copied().or(layout.sharding);
+        Some(layout)
     }
 }
 
@@ -182,7 +200,7 @@ impl Estimate {
             let names: String = KNOWN.iter().map(|(name, _)| format!("{name}\n")).collect();
             return terminal::write(&names);
         }
-        let (name, model, mut settings) = read_models(&self.model)?;
+        let Asked { name, model, mut settings, mut steps } = read_models(&self.model)?;
         let mut catalogue = Catalogue::built_in();
         for path in &self.catalogue {
             let text = String::from_utf8_lossy(&files::bytes(path)?).into_owned();
@@ -191,7 +209,6 @@ impl Estimate {
                 Err(error) => return refuse(format!("{}: {error}", visible(&files::name(path)))),
             };
         }
-        let mut steps = Vec::new();
         for path in &self.steps {
             steps.extend(own(path)?);
         }
@@ -199,18 +216,12 @@ impl Estimate {
         settings.gpus = self.gpus.unwrap_or(settings.gpus);
         settings.sequence = self.sequence.unwrap_or(settings.sequence);
         settings.global_batch = self.batch.or(settings.global_batch);
-        settings.layout = self.layout.given().or(settings.layout);
-        match &mut settings.layout {
-            Some(layout) => {
-                layout.recomputation = self.layout.recompute.or(layout.recomputation);
-                layout.sharding = self.layout.sharding.first().copied().or(layout.sharding);
-            }
-            None => {
-                let why = "without --tp, --pp, --cp, --ep, --virtual-stages or --micro-batch the best layout is found";
-                arguments::say_unused(&["recompute"], why);
-            }
+        settings.layout = self.layout.given(settings.layout);
+        if settings.layout.is_none() {
+            let why = "without --tp, --pp, --cp, --ep, --virtual-stages or --micro-batch the best layout is found";
+            arguments::say_unused(&["recompute"], why);
         }
-        settings.schedule = self.schedule;
+        settings.schedule = self.schedule.unwrap_or(settings.schedule);
         settings.precision = self.precision.unwrap_or(settings.precision);
         settings.stack = self.stack.unwrap_or(settings.stack);
         settings.attention = self.attention;
@@ -234,13 +245,29 @@ impl Estimate {
     }
 }
 
-/// The model that some words name, by name or in a file, with its name; and the settings that their files say.
-fn read_models(words: &[String]) -> Result<(String, Transformer, EstimateSettings), CliError> {
+/// The model that is asked about, with its name, and what its files say.
+struct Asked {
+    name: String,
+    model: Transformer,
+    settings: EstimateSettings,
+    /// Those of logs.
+    steps: Vec<OwnStep>,
+}
+
+/// Reads what some words name, by name or in a file.
+fn read_models(words: &[String]) -> Result<Asked, CliError> {
     let mut found: Option<(String, Transformer)> = None;
     let mut settings = EstimateSettings::default();
-    let mut missing = Vec::new();
+    let (mut missing, mut steps) = (Vec::new(), Vec::new());
     for word in words {
         let (name, file) = model(word)?;
+        match file.measured.map(|measured| EstimateSettings::logged_step(&file.training, measured)) {
+            Some(Some(step)) => steps.push(step),
+            Some(None) => {
+                terminal::say("note", &format!("{name}: its steps are not used: it does not say on how many GPUs"))
+            }
+            None => {}
+        }
         file.notes.iter().for_each(|note| terminal::say("note", &format!("{name}: {note}")));
         settings = settings.as_trained(&file.training);
         match file.model {
@@ -250,7 +277,7 @@ fn read_models(words: &[String]) -> Result<(String, Transformer, EstimateSetting
         }
     }
     match found {
-        Some((name, model)) => Ok((name, model, settings)),
+        Some((name, model)) => Ok(Asked { name, model, settings, steps }),
         None => refuse(format!("there is no model: {}", missing.join("; "))),
     }
 }

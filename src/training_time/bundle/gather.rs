@@ -3,6 +3,8 @@
 use super::{
     super::{
         catalogue::{Catalogue, StandIn},
+        estimate::question::EstimateSettings,
+        models::ModelFile,
         prediction::Direction,
         read::{
             TrainingFile,
@@ -18,7 +20,11 @@ use super::{
     cluster_of::{self, Clusters},
     identify, merge,
 };
-use crate::{order::CompactSort, text::excerpt, units::grouped};
+use crate::{
+    order::CompactSort,
+    text::excerpt,
+    units::{count, grouped},
+};
 
 /// The precision of samples whose file name does not state one.
 const PRECISION: &str = "fp16";
@@ -128,7 +134,7 @@ impl Gathering<'_> {
                         None => settings.push(row.setting),
                     }
                 }
-                (format!("settings of {}", crate::units::count(file.rows as u64, "regressor")), FileUse::Used)
+                (format!("settings of {}", count(file.rows as u64, "regressor")), FileUse::Used)
             }
             TrainingFile::Steps(table) => self.steps(index, path, table),
             TrainingFile::Reduce(mut table) => {
@@ -204,9 +210,20 @@ impl Gathering<'_> {
                 };
                 (holds, fate)
             }
-            TrainingFile::Transformer(model) => {
-                let holds = format!("a model of {:.2} billion parameters", model.parameters() as f64 / 1e9);
-                self.bundle.transformers.push((path.to_owned(), *model));
+            TrainingFile::ModelFile(file) => {
+                let holds = model_file_holds(&file);
+                let step = file.measured.map(|measured| EstimateSettings::logged_step(&file.training, measured));
+                let notes = &mut self.bundle.files[index].notes;
+                notes.extend(file.notes.iter().cloned());
+                notes.extend(file.missing.iter().map(|open| format!("{}: {}", open.key, open.reason)));
+                match step {
+                    Some(Some(step)) => self.bundle.own_steps.push(step),
+                    Some(None) => {
+                        notes.push("Its steps are not used: it does not say on how many GPUs they ran".to_owned())
+                    }
+                    None => {}
+                }
+                self.bundle.model_files.push((path.to_owned(), *file));
                 (holds, FileUse::Used)
             }
             TrainingFile::OwnSteps(steps) => {
@@ -406,7 +423,7 @@ impl Gathering<'_> {
             if others > 0 {
                 self.bundle.files[index].notes.push(format!(
                     "{} over other GPUs than the {named} of its name: the columns count",
-                    crate::units::count(others as u64, "row")
+                    count(others as u64, "row")
                 ));
             }
         }
@@ -545,6 +562,19 @@ impl Gathering<'_> {
             }
         }
     }
+}
+
+/// The contents of a model's file in words.
+fn model_file_holds(file: &ModelFile) -> String {
+    let mut holds = file.model.as_ref().map_or_else(
+        || "how a model is trained, and no model".to_owned(),
+        |model| format!("a model of {:.2} billion parameters", model.parameters() as f64 / 1e9),
+    );
+    if let Some(step) = file.measured {
+        let (seconds, iterations) = (step.time_us / 1e6, count(step.iterations as u64, "iteration"));
+        holds += &format!("; a step took {seconds:.3} s, the median of {iterations}");
+    }
+    holds
 }
 
 /// Files of either range whose times differ about twofold where both ranges meet.

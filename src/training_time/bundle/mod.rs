@@ -14,7 +14,7 @@ pub use questions::{Answers, Candidate, FileAnswer, FileQuestion, QuestionKind, 
 use super::{
     catalogue::Catalogue,
     estimate::own_steps::OwnStep,
-    models::Transformer,
+    models::{ModelFile, TrainingSettings},
     read::{ConfiguredRun, Sampling, TrainingFile, name::leaf},
     regressors::SavedModel,
     run::Run,
@@ -100,8 +100,8 @@ pub struct Bundle {
     pub reduces: Vec<ReduceTable>,
     /// The regressors that were saved by XGBoost.
     pub models: Vec<SavedModel>,
-    /// Models whose steps can be estimated, each with its file's name.
-    pub transformers: Vec<(String, Transformer)>,
+    /// Models whose steps can be estimated, and how they are trained, each with its file's name.
+    pub model_files: Vec<(String, ModelFile)>,
     /// Measured steps of such a model.
     pub own_steps: Vec<OwnStep>,
     /// The names of the files that they are from.
@@ -115,6 +115,12 @@ pub struct Bundle {
 }
 
 impl Bundle {
+    /// What the files say of how a model is trained: its own file, and those that have no model.
+    pub fn training_of<'a>(&'a self, model: &'a str) -> impl Iterator<Item = (&'a str, &'a TrainingSettings)> {
+        let is_of = move |(name, file): &&(String, ModelFile)| file.model.is_none() || name == model;
+        self.model_files.iter().filter(is_of).map(|(name, file)| (name.as_str(), &file.training))
+    }
+
     /// Memory of a run's device in GiB: what the run says, else the catalogue of the GPU of a cluster, by index.
     pub fn memory_gib(&self, run: &Run, cluster: usize) -> Option<f64> {
         let of_gpu = || self.catalogue.gpu(&self.clusters.get(cluster)?.gpu)?.memory_gib;

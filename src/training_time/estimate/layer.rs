@@ -208,6 +208,8 @@ impl Kernels<'_> {
             }
             FeedForward::Experts { experts, top_k, width, shared_width, .. } => {
                 let (experts, top_k, width) = (f64::from(experts), f64::from(top_k), f64::from(width));
+                // The ranks of a tensor group each send their part of the sequence to whole experts.
+                let (all_tokens, tokens) = (tokens, tokens / place.tensor);
                 let [forward, backward] = self.products(1.0, tokens, place.hidden, experts, Precision::Bf16);
                 let sorted = place.device.pass_us(4.0 * tokens * place.hidden * (1.0 + top_k), FUSED_SHARE);
                 self.times.forward.experts += forward + sorted;
@@ -221,7 +223,7 @@ impl Kernels<'_> {
                 }
                 self.activation(true, width * top_k * tokens);
                 if shared_width > 0 {
-                    self.dense(tokens, f64::from(shared_width) / place.tensor, true);
+                    self.dense(all_tokens, f64::from(shared_width) / place.tensor, true);
                 }
             }
         }

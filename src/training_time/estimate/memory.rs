@@ -2,6 +2,7 @@
 
 use super::{
     efficiency::AttentionKernel,
+    exchange::Group,
     stack::{Recomputation, Sharding, Stack},
     step::{Schedule, StepQuestion},
 };
@@ -21,11 +22,9 @@ impl StepQuestion<'_> {
     fn stage_memory(&self, is_first: bool) -> StageMemory {
         let degrees = self.degrees;
         let [parameters, of_experts] = self.rank_parameters();
-        let replicas = f64::from(degrees.data) * f64::from(degrees.context);
-        let of_expert = (replicas * f64::from(degrees.tensor) / f64::from(degrees.expert.max(1))).max(1.0);
         let spread = |from: Sharding, bytes: f64| {
-            let share = |among: f64| if self.sharding >= from { 1.0 / among } else { 1.0 };
-            bytes * (parameters * share(replicas) + of_experts * share(of_expert))
+            let share = |among: Group| if self.sharding >= from { 1.0 / f64::from(among.ranks) } else { 1.0 };
+            bytes * (parameters * share(self.replicas()) + of_experts * share(self.expert_replicas()))
         };
         let copies = if self.schedule == Schedule::DualPipe { 2.0 } else { 1.0 };
         let is_fsdp = self.sharding == Sharding::Parameters;

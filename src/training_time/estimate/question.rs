@@ -10,14 +10,14 @@ use super::{
     factors::{LEARNT, MeasuredColumns},
     given_layout::GivenLayout,
     layouts::{self, Layouts, MOST_GPUS, SearchLimits},
-    own_steps::OwnStep,
+    own_steps::{OwnStep, by_name},
     stack::{Recomputation, Sharding, Stack},
     step::{Degrees, LayoutError, Schedule, StepQuestion},
 };
 use crate::training_time::{
     catalogue::Catalogue,
     memory::RESERVE_GIB,
-    models::{TrainingSettings, Transformer},
+    models::{MeasuredStep, TrainingSettings, Transformer},
 };
 
 /// A step that is asked about; `None` is chosen as usual.
@@ -31,6 +31,8 @@ pub struct EstimateSettings {
     pub sequence: u32,
     /// Sequences of a step; `None` for about four million tokens.
     pub global_batch: Option<u64>,
+    /// Sequences of a replica in a step, for where the batch of all replicas is not said and the layout is.
+    pub replica_batch: Option<u64>,
     /// The layout; `None` for the best one.
     pub layout: Option<GivenLayout>,
     /// The order in which a stage computes forward and backward passes.
@@ -60,6 +62,7 @@ impl Default for EstimateSettings {
             gpus: 64,
             sequence: 4096,
             global_batch: None,
+            replica_batch: None,
             layout: None,
             schedule: Schedule::default(),
             precision: Precision::default(),
@@ -189,6 +192,8 @@ impl EstimateSettings {
         let of_replica = file.micro_batch.zip(file.micro_batches).zip(file.data);
         let product = of_replica.map(|((size, number), data)| u64::from(size) * u64::from(number) * u64::from(data));
         self.global_batch = file.global_batch.map(u64::from).or(product).or(self.global_batch);
+        let each = file.micro_batch.zip(file.micro_batches).map(|(size, number)| u64::from(size) * u64::from(number));
+        self.replica_batch = each.or(self.replica_batch);
         if let (Some(data), Some(tensor)) = (file.data, file.tensor) {
             let degrees = [tensor, file.pipeline.unwrap_or(1), file.context.unwrap_or(1)];
             self.gpus = degrees.into_iter().fold(data.into(), |gpus: u64, degree| gpus.saturating_mul(degree.into()));
@@ -204,13 +209,17 @@ impl EstimateSettings {
             (None, None) => None,
         };
         self.shardings.extend(sharding);
-        if file.zero.is_some() {
-            self.stack = Stack::DeepSpeed;
+        if let Some(stack) = file.software.and_then(|name| by_name(&Stack::ALL, name)) {
+            self.stack = stack;
+        }
+        if let Some(schedule) = file.schedule.and_then(|name| by_name(&Schedule::ALL, name)) {
+            self.schedule = schedule;
         }
         let recomputation = match file.recompute.as_deref() {
             Some("full") => Some(Recomputation::Layers),
             Some("selective") => Some(Recomputation::Attention),
-            _ => None,
+            Some(name) => by_name(&Recomputation::ALL, name),
+            None => None,
         };
         if file.tensor.is_some() || file.micro_batch.is_some() {
             self.layout = Some(GivenLayout {
@@ -227,9 +236,28 @@ impl EstimateSettings {
         self
     }
 
-    /// Sequences of a step: as given, or about four million tokens in as many sequences as all GPUs can share.
+    /// The step that a log has, of the layout that its arguments say; `None` where they don't say on how many GPUs.
+    pub fn logged_step(training: &TrainingSettings, measured: MeasuredStep) -> Option<OwnStep> {
+        training.data?;
+        let settings = Self::default().as_trained(training);
+        Some(OwnStep {
+            gpus: settings.gpus,
+            layout: settings.layout?,
+            sequence: training.sequence,
+            global_batch: settings.global_batch,
+            time_us: measured.time_us,
+            line: measured.line,
+        })
+    }
+
+    /// Sequences of a step: as given for all replicas or for each, or about four million tokens in as many sequences as
+    /// all GPUs can share.
     pub fn batch(&self) -> u64 {
-        self.global_batch.unwrap_or_else(|| {
+        let of_layout = self.replica_batch.zip(self.layout).map(|(batch, layout)| {
+            let beside = u64::from(layout.tensor) * u64::from(layout.pipeline) * u64::from(layout.context);
+            batch.saturating_mul((self.gpus / beside.max(1)).max(1))
+        });
+        self.global_batch.or(of_layout).unwrap_or_else(|| {
             let usual = (USUAL_TOKENS / u64::from(self.sequence).max(1)).max(1);
             usual.next_multiple_of(self.gpus.max(1).next_power_of_two().min(usual.next_power_of_two()))
         })

@@ -250,9 +250,17 @@ impl StepQuestion<'_> {
     }
 
     /// The group of ranks with the same part of every matrix: replicas and parts of sequences.
-    fn replicas(&self) -> Group {
+    pub(super) fn replicas(&self) -> Group {
         let Degrees { tensor, context, data, .. } = self.degrees;
         Group::of(data.saturating_mul(context), tensor, self.device.linked_gpus)
+    }
+
+    /// The group of ranks with the same experts. Experts are not cut, so that the ranks of a tensor group have different
+    /// ones, as in Megatron with `--expert-tensor-parallel-size 1`.
+    pub(super) fn expert_replicas(&self) -> Group {
+        let Degrees { tensor, context, expert, data, .. } = self.degrees;
+        let (ranks, expert) = (data.saturating_mul(context).saturating_mul(tensor), expert.max(1));
+        Group::of(ranks / expert, expert, self.device.linked_gpus)
     }
 
     /// Exchanges of a layer that nothing hides, forward and backward: of tensor groups, of keys and values around the
@@ -272,8 +280,8 @@ impl StepQuestion<'_> {
             backward += (2.0 * around - times.backward.attention).max(0.0);
         }
         if let Some((_, top_k)) = layer.feed_forward.experts() {
-            let group = Group::of(expert, tensor, device.linked_gpus);
-            let sent = device.experts_us(group, row_bytes, top_k.into());
+            let group = Group::of(expert, 1, device.linked_gpus);
+            let sent = device.experts_us(group, row_bytes / place.tensor, top_k.into());
             forward += 2.0 * sent;
             backward += 2.0 * sent;
         }
@@ -398,18 +406,13 @@ impl StepQuestion<'_> {
 
     /// Exchanges of gradients and parameters that computing does not hide.
     fn data_exchange(&self, forward: &Times, backward: &Times, micro_batches: f64) -> f64 {
-        let (device, group) = (self.device, self.replicas());
-        if group.ranks < 2 {
+        let (device, group, of_expert_ranks) = (self.device, self.replicas(), self.expert_replicas());
+        if group.ranks < 2 && of_expert_ranks.ranks < 2 {
             return 0.0;
         }
         let [parameters, of_experts] = self.rank_parameters();
-        let Degrees { pipeline, expert, .. } = self.degrees;
+        let pipeline = self.degrees.pipeline;
         let gradient_bytes = self.stack.gradient_bytes();
-        let of_expert_ranks = Group::of(
-            (group.ranks / expert.max(1)).max(1),
-            self.degrees.tensor.saturating_mul(expert),
-            device.linked_gpus,
-        );
         let experts = device.all_reduce_us(of_expert_ranks, gradient_bytes * of_experts);
         if self.sharding == Sharding::Parameters {
             // Unit by unit: the gather of the next layer beside this one.
@@ -445,11 +448,9 @@ impl StepQuestion<'_> {
     /// The optimizer: reads and writes 36 to 45 bytes per parameter, as sampled.
     fn optimizer(&self) -> f64 {
         let [parameters, of_experts] = self.rank_parameters();
-        let replicas = f64::from(self.degrees.data) * f64::from(self.degrees.context);
-        let of_expert = (replicas / f64::from(self.degrees.expert.max(1))).max(1.0);
-        let share = |among: f64| if self.sharding == Sharding::Nothing { 1.0 } else { 1.0 / among };
+        let share = |among: Group| if self.sharding == Sharding::Nothing { 1.0 } else { 1.0 / f64::from(among.ranks) };
         let bytes = if self.stack.is_fused() { 36.0 } else { 45.0 };
-        let own = parameters * share(replicas) + of_experts * share(of_expert);
+        let own = parameters * share(self.replicas()) + of_experts * share(self.expert_replicas());
         self.device.pass_us(bytes * own, FUSED_SHARE)
     }
 }

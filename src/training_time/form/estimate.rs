@@ -10,7 +10,6 @@ use crate::{
         estimate::{
             device::Precision,
             efficiency::AttentionKernel,
-            given_layout::GivenLayout,
             layouts::MOST_GPUS,
             own_steps::by_name,
             question::EstimateSettings,
@@ -34,38 +33,43 @@ fn one<T: Copy + PartialEq>(form: &mut Form<'_>, key: &str, label: &str, all: &[
     chosen.and_then(|word| by_name(all, word)).unwrap_or(usual)
 }
 
-/// A choice of one of some values, or of what is usual.
-fn one_or_usual<T: Copy>(
+/// A choice of one of some values, or of what is usual; before the choice it is what files say.
+fn one_or_usual<T: Copy + PartialEq>(
     form: &mut Form<'_>,
-    key: &str,
-    label: &str,
+    (key, label): (&str, &str),
     all: &[(T, &'static str)],
     usual: &str,
+    said: Option<T>,
 ) -> Option<T> {
     let mut named = vec![(String::new(), usual.to_owned())];
     named.extend(options(all));
-    let chosen = form.chosen(Field::new(key, label, Control::One(named)));
-    chosen.and_then(|word| by_name(all, word))
+    let of_file = said.map_or("", |value| crate::training_time::estimate::listing::name_of(all, value));
+    match form.chosen(Field::new(key, label, Control::One(named)).usually(of_file)) {
+        Some(word) => by_name(all, word),
+        None => said,
+    }
 }
 
 impl TrainingTime {
     /// Whether there is a model whose steps are estimated, and no samples to learn from.
     pub(super) fn only_estimates(&self) -> bool {
         let bundle = self.study.bundle();
-        bundle.clusters.is_empty() && !bundle.transformers.is_empty()
+        bundle.clusters.is_empty() && !bundle.model_files.is_empty()
     }
 
     /// The fields of an estimate; the model and the settings.
     pub(super) fn estimate_fields(&self, form: &mut Form<'_>) -> (Option<(String, Transformer)>, EstimateSettings) {
         let bundle = self.study.bundle();
-        let mut settings = EstimateSettings::default();
-        let dropped = bundle.transformers.iter().map(|(name, _)| (name.clone(), name.clone()));
+        let models = || bundle.model_files.iter().filter_map(|(name, file)| Some((name, file.model.as_ref()?)));
+        let dropped = models().map(|(name, _)| (name.clone(), name.clone()));
         let by_name = KNOWN.iter().map(|(name, _)| ((*name).to_owned(), format!("{name} (known)")));
-        let models: Vec<(String, String)> = dropped.chain(by_name).collect();
-        let usual = models.first().map(|(name, _)| name.clone()).unwrap_or_default();
-        let chosen = form.chosen(Field::new("e.model", "Model", Control::One(models)).usually(usual.clone()));
+        let options: Vec<(String, String)> = dropped.chain(by_name).collect();
+        let usual = options.first().map(|(name, _)| name.clone()).unwrap_or_default();
+        let chosen = form.chosen(Field::new("e.model", "Model", Control::One(options)).usually(usual.clone()));
         let name = chosen.unwrap_or(&usual).to_owned();
-        let own = bundle.transformers.iter().find(|(known, _)| *known == name).map(|(_, model)| model.clone());
+        let own = models().find(|(known, _)| **known == name).map(|(_, model)| model.clone());
+        let trained = bundle.training_of(&name).map(|(_, training)| training);
+        let mut settings = trained.fold(EstimateSettings::default(), EstimateSettings::as_trained);
         let model = own.or_else(|| known(&name).ok()).map(|model| (name, model));
         let told =
             |gpu: &&crate::training_time::catalogue::Gpu| gpu.multiprocessors.is_some() && gpu.link_gbps.is_some();
@@ -83,27 +87,28 @@ impl TrainingTime {
         settings.stack = one(form, "e.stack", "Software", &Stack::ALL, settings.stack);
         settings.precision = one(form, "e.precision", "Products in", &Precision::ALL, settings.precision);
         let usual = "as the software usually does";
-        settings.attention = one_or_usual(form, "e.attention", "Attention", &AttentionKernel::ALL, usual);
+        let attention = ("e.attention", "Attention");
+        settings.attention = one_or_usual(form, attention, &AttentionKernel::ALL, usual, settings.attention);
         let mut price = 0.0;
         let field = Field::new("e.price", "Price of a GPU hour", Control::within(0.0, 1e6));
         form.field(field.hinted("in any currency; 0 for none"), &mut price);
         settings.price_per_gpu_hour = Some(price).filter(|price| *price > 0.0);
         let reserve = Field::new("e.reserve", "Kept free of the memory, GiB", Control::within(0.0, 1e4));
         form.field(reserve, &mut settings.reserve_gib);
-        settings.layout = Self::layout_fields(form, &mut settings.schedule);
+        Self::layout_fields(form, &mut settings);
         (model, settings)
     }
 
-    /// The fields of a layout; `None` where the best one is to be found.
-    fn layout_fields(form: &mut Form<'_>, schedule: &mut Schedule) -> Option<GivenLayout> {
+    /// The fields of a layout, which is found unless one is given.
+    fn layout_fields(form: &mut Form<'_>, settings: &mut EstimateSettings) {
         form.group(Group::Estimate);
-        let mut is_given = false;
+        let mut is_given = settings.layout.is_some();
         form.field(
             Field::new("e.given", "Give the layout instead of finding the best one", Control::Switch),
             &mut is_given,
         );
         form.is_listed = is_given;
-        let mut layout = GivenLayout::default();
+        let mut layout = settings.layout.unwrap_or_default();
         for (key, label, value) in [
             ("e.tp", "Tensor degree", &mut layout.tensor),
             ("e.pp", "Pipeline stages", &mut layout.pipeline),
@@ -114,12 +119,13 @@ impl TrainingTime {
         ] {
             form.field(Field::new(key, label, Control::whole(1, 65_536)), value);
         }
-        layout.recomputation =
-            one_or_usual(form, "e.recompute", "Recompute", &Recomputation::ALL, "the least that fits");
-        layout.sharding = one_or_usual(form, "e.sharding", "Sharded", &Sharding::ALL, "as the software usually does");
+        let (field, usual) = (("e.recompute", "Recompute"), "the least that fits");
+        layout.recomputation = one_or_usual(form, field, &Recomputation::ALL, usual, layout.recomputation);
+        let (field, usual) = (("e.sharding", "Sharded"), "as the software usually does");
+        layout.sharding = one_or_usual(form, field, &Sharding::ALL, usual, layout.sharding);
         form.is_listed = true;
-        *schedule = one(form, "e.schedule", "Schedule", &Schedule::ALL, *schedule);
-        is_given.then_some(layout)
+        settings.schedule = one(form, "e.schedule", "Schedule", &Schedule::ALL, settings.schedule);
+        settings.layout = is_given.then_some(layout);
     }
 
     /// Estimates the step of the model that is chosen, if there is one.

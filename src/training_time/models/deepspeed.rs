@@ -51,6 +51,7 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
         micro_batch: batch[1],
         micro_batches: batch[2],
         zero: Some(0),
+        software: Some("deepspeed"),
         ..TrainingSettings::default()
     };
     if let [Some(global), Some(micro), Some(steps)] = batch {
@@ -97,5 +98,5 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
     let rest: Vec<&str> = fields.rest().map(|(key, ..)| key).collect();
     let notes =
         if rest.is_empty() { Vec::new() } else { vec![format!("These keys are not used: {}", rest.join(", "))] };
-    Ok(ModelFile { model: None, training, missing, notes })
+    Ok(ModelFile { training, missing, notes, ..ModelFile::default() })
 }

@@ -9,10 +9,23 @@ pub struct ModelFile {
     pub model: Option<Transformer>,
     /// How it is trained, as far as the file says.
     pub training: TrainingSettings,
+    /// What a step took, where the file is a log with some.
+    pub measured: Option<MeasuredStep>,
     /// What must be asked for.
     pub missing: Vec<MissingField>,
     /// Notes, such as on options that are not used.
     pub notes: Vec<String>,
+}
+
+/// The time of a step, as a training program logs it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeasuredStep {
+    /// The median time of the logged iterations of the last batch size, in µs.
+    pub time_us: f64,
+    /// The number of these iterations.
+    pub iterations: usize,
+    /// The line of the last of them, from 1.
+    pub line: u64,
 }
 
 /// A field that the file leaves open.
@@ -63,4 +76,8 @@ pub struct TrainingSettings {
     pub precision: Option<String>,
     /// The format of FP8, in the words of the file.
     pub fp8: Option<String>,
+    /// The training program, by the name that estimates have for it.
+    pub software: Option<&'static str>,
+    /// The order of forward and backward passes, by the name that estimates have for it.
+    pub schedule: Option<&'static str>,
 }

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Attention, FeedForward, Layer, MissingField, ModelFile, ModelFileError, Norm, TrainingSettings, Transformer,
-    hugging_face::runs,
+    Attention, FeedForward, Layer, MeasuredStep, MissingField, ModelFile, ModelFileError, Norm, TrainingSettings,
+    Transformer, hugging_face::runs,
 };
 use crate::text::excerpt;
 
@@ -208,7 +208,36 @@ pub(super) fn read(text: &str) -> Result<ModelFile> {
         arguments.all.keys().filter(|name| !arguments.used.contains(*name)).map(String::as_str).collect();
     let notes =
         if rest.is_empty() { Vec::new() } else { vec![format!("These options are not used: {}", rest.join(", "))] };
-    Ok(ModelFile { model: is_whole.then_some(model), training, missing: arguments.missing, notes })
+    let measured = measured_step(text);
+    Ok(ModelFile { model: is_whole.then_some(model), training, measured, missing: arguments.missing, notes })
+}
+
+/// The value behind a label of a line of an iteration, such as `global batch size:   512 |`.
+fn labelled<'a>(line: &'a str, label: &str) -> Option<&'a str> {
+    let (_, rest) = line.split_once(label)?;
+    rest.trim_start().split([' ', '|']).next()
+}
+
+/// What an iteration took, by the lines that a log has of them (`training_log` in `megatron/training/training.py`):
+/// ` iteration  100/  500 | … elapsed time per iteration (ms): 6412.5 | … global batch size:  512 | …`. A batch that is
+/// still growing is no batch of the run, so that only those count that are as large as the last one.
+fn measured_step(text: &str) -> Option<MeasuredStep> {
+    let mut last_batch = None;
+    let mut times: Vec<f64> = Vec::new();
+    let mut last_line = 0;
+    for (line, number) in text.lines().zip(1_u64..) {
+        let Some(time) = labelled(line, "elapsed time per iteration (ms):") else { continue };
+        let Some(ms) = time.parse::<f64>().ok().filter(|ms| ms.is_finite() && *ms > 0.0 && *ms < 1e9) else { continue };
+        let batch = labelled(line, "global batch size:");
+        if batch != last_batch {
+            times.clear();
+            last_batch = batch;
+        }
+        times.push(ms);
+        last_line = number;
+    }
+    let time_us = crate::math::median(&mut times)? * 1e3;
+    Some(MeasuredStep { time_us, iterations: times.len(), line: last_line })
 }
 
 fn training(of: &mut Arguments) -> Result<TrainingSettings> {
@@ -237,7 +266,7 @@ fn training(of: &mut Arguments) -> Result<TrainingSettings> {
         distributed_optimizer: Some(of.flag("use_distributed_optimizer")),
         overlap_reduce: Some(of.flag("overlap_grad_reduce")),
         overlap_gather: Some(of.flag("overlap_param_gather")),
-        recompute: of.text("recompute_granularity"),
+        recompute: Some(of.text("recompute_granularity").unwrap_or_else(|| "none".to_owned())),
         precision: Some(
             if is_bf16 {
                 "bf16"

@@ -5,15 +5,19 @@ mod file;
 mod hugging_face;
 mod known;
 mod megatron;
+mod torchtitan;
 mod transformer;
 
 pub use self::{
-    file::{MissingField, ModelFile, TrainingSettings},
+    file::{MeasuredStep, MissingField, ModelFile, TrainingSettings},
     hugging_face::MODEL_TYPES,
     known::{KNOWN, known},
     transformer::{Attention, FeedForward, Layer, Matrix, Norm, Transformer},
 };
-use crate::text::yaml::{self, KeyError, YamlError};
+use crate::text::{
+    toml::{self, TomlError},
+    yaml::{self, KeyError, YamlError},
+};
 
 /// Why a model can't be read from a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,6 +25,9 @@ pub enum ModelFileError {
     /// A value is not what its key asks for.
     #[error(transparent)]
     Key(#[from] KeyError),
+    /// The text is no TOML.
+    #[error(transparent)]
+    Toml(#[from] TomlError),
     /// The architecture is not known.
     #[error(
         "the model_type \"{model_type}\" is not known: a decoder of one of {} is read. {}{}",
@@ -75,7 +82,7 @@ pub enum ModelFileError {
     /// The text is of no known form.
     #[error(
         "this is no configuration of a model: a config.json of Hugging Face has a model_type, arguments of Megatron-LM \
-         have num-layers"
+         have num-layers, and TorchTitan's TOML has the tables model and training"
     )]
     NotAModel,
 }
@@ -86,9 +93,9 @@ impl From<YamlError> for ModelFileError {
     }
 }
 
-/// Whether a mapping is the configuration of a model.
+/// Whether a mapping is the configuration of a model, or of how one is trained.
 pub fn is_model(root: &yaml::Node) -> bool {
-    hugging_face::is_one(root)
+    hugging_face::is_one(root) || deepspeed::is_one(root)
 }
 
 /// The forms of files that are read.
@@ -100,12 +107,15 @@ pub enum ModelFormat {
     Megatron,
     /// A configuration of DeepSpeed.
     DeepSpeed,
+    /// TorchTitan's TOML.
+    TorchTitan,
 }
 
 /// The form of a text by its content; `None` if it has none of them.
 pub fn identify(text: &str) -> Option<ModelFormat> {
     match () {
         () if megatron::is_one(text) => Some(ModelFormat::Megatron),
+        () if torchtitan::is_one(text) => Some(ModelFormat::TorchTitan),
         () if deepspeed::KEYS.iter().any(|key| text.contains(key)) => Some(ModelFormat::DeepSpeed),
         () if text.contains("model_type") => Some(ModelFormat::HuggingFace),
         () => None,
@@ -113,23 +123,20 @@ pub fn identify(text: &str) -> Option<ModelFormat> {
 }
 
 /// Reads a model and how it is trained from the text of a file: a `config.json` of Hugging Face, or arguments of
-/// Megatron-LM (a script, a command line, or their list in a log), or how one is trained from DeepSpeed's JSON.
+/// Megatron-LM (a script, a command line, or their list in a log), TorchTitan's TOML, or how one is trained from
+/// DeepSpeed's JSON.
 ///
 /// # Errors
 /// Returns an error if the text is no such file, its architecture is not known, a size of a `config.json` is missing,
 /// or sizes contradict each other.
 pub fn read_file(text: &str) -> Result<ModelFile, ModelFileError> {
-    if identify(text) == Some(ModelFormat::Megatron) {
-        return megatron::read(text);
+    match identify(text) {
+        Some(ModelFormat::Megatron) => return megatron::read(text),
+        Some(ModelFormat::TorchTitan) => return torchtitan::read(&toml::parse(text)?),
+        _ => {}
     }
     let root = yaml::parse(text)?;
-    if deepspeed::is_one(&root) {
-        return deepspeed::read(&root);
-    }
-    if !is_model(&root) {
-        return Err(ModelFileError::NotAModel);
-    }
-    Ok(ModelFile { model: Some(hugging_face::read(&root)?), ..ModelFile::default() })
+    if is_model(&root) { of(&root) } else { Err(ModelFileError::NotAModel) }
 }
 
 /// The model of a file, as [`read_file`] reads it.
@@ -143,10 +150,13 @@ pub fn read(text: &str) -> Result<Transformer, ModelFileError> {
     })
 }
 
-/// Reads a model from a parsed `config.json`.
+/// Reads a mapping that [`is_model`].
 ///
 /// # Errors
-/// As [`read`].
-pub fn of(root: &yaml::Node) -> Result<Transformer, ModelFileError> {
-    hugging_face::read(root)
+/// As [`read_file`].
+pub fn of(root: &yaml::Node) -> Result<ModelFile, ModelFileError> {
+    if deepspeed::is_one(root) {
+        return deepspeed::read(root);
+    }
+    Ok(ModelFile { model: Some(hugging_face::read(root)?), ..ModelFile::default() })
 }

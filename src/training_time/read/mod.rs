@@ -21,7 +21,7 @@ pub use self::{
 use super::{
     catalogue::Catalogue,
     estimate::own_steps::{self, OwnStep},
-    models::{self, Transformer},
+    models::{self, ModelFile, ModelFormat},
     samples::{CollectiveRow, OperatorSamples},
     steps::{ReduceTable, StepTable},
 };
@@ -56,8 +56,8 @@ pub enum TrainingFile {
     Catalogue(Box<Catalogue>),
     /// A regressor that was saved by XGBoost.
     Model(Box<xgboost::Model>),
-    /// A model whose steps can be estimated.
-    Transformer(Box<Transformer>),
+    /// A model whose steps can be estimated, or how one is trained.
+    ModelFile(Box<ModelFile>),
     /// Measured steps of such a model.
     OwnSteps(Vec<OwnStep>),
     /// Nothing that can be used, and why; completes a sentence that begins with the file's name.
@@ -131,8 +131,17 @@ pub fn table(
 }
 
 /// A key of each form of configuration that the others lack.
-const KEYS: [&str; 6] =
-    ["training_config", "parallel", "columns_name", "catalogue", "tensor_parallel_size", "model_type"];
+const KEYS: [&str; 9] = [
+    "training_config",
+    "parallel",
+    "columns_name",
+    "catalogue",
+    "tensor_parallel_size",
+    "model_type",
+    "train_batch_size",
+    "train_micro_batch_size_per_gpu",
+    "zero_optimization",
+];
 
 /// Whether a line of a text begins with a key of a configuration, as no log does.
 pub fn has_configuration_line(text: &str) -> bool {
@@ -154,8 +163,21 @@ pub fn may_be_configuration(head: &str) -> bool {
     KEYS.iter().any(|key| head.match_indices(key).any(|(at, _)| is_key(at, key)))
 }
 
-/// Reads a configuration in YAML or JSON; `None` where it is one of another trade.
+/// Whether a text has arguments of Megatron-LM or is TorchTitan's TOML, in which no key stands before a colon.
+pub fn has_arguments(text: &str) -> bool {
+    matches!(models::identify(text), Some(ModelFormat::Megatron | ModelFormat::TorchTitan))
+}
+
+fn model_file(read: Result<ModelFile, models::ModelFileError>) -> TrainingFile {
+    let refused = |error| TrainingFile::Unrecognised(format!("can't be used as a model: {error}"));
+    read.map_or_else(refused, |file| TrainingFile::ModelFile(Box::new(file)))
+}
+
+/// Reads a configuration in YAML, JSON or TOML, or arguments; `None` where it is one of another trade.
 pub fn configuration(text: &str) -> Option<TrainingFile> {
+    if has_arguments(text) {
+        return Some(model_file(models::read_file(text)));
+    }
     if !may_be_configuration(text) {
         return None;
     }
@@ -173,8 +195,7 @@ pub fn configuration(text: &str) -> Option<TrainingFile> {
         return Some(sampling::read(&root).map_or_else(refused, TrainingFile::Sampling));
     }
     if models::is_model(&root) {
-        let refused = |error| TrainingFile::Unrecognised(format!("can't be used as a model: {error}"));
-        return Some(models::of(&root).map_or_else(refused, |model| TrainingFile::Transformer(Box::new(model))));
+        return Some(model_file(models::of(&root)));
     }
     let form = run::form(&root)?;
     Some(TrainingFile::Run(RunNode { root, form }))

@@ -183,7 +183,7 @@ impl SweepLog {
         if told.assumed_default_rows > 0 {
             notes.push(format!(
                 "{} for which nothing says what was asked, and what ran changes with the size: read as the library's \
-                 default. If a tuner's conf chose it, set them aside",
+                 default. If a tuner file chose it, set them aside",
                 rows(told.assumed_default_rows)
             ));
         }

@@ -11,12 +11,12 @@ use crate::{
     units::{Size, count, grouped},
 };
 
-/// `A conf can move 12 of 15 calls (80.0 % of the bytes)`.
+/// `A tuner file can move 12 of 15 calls (80.0 % of the bytes)`.
 pub(super) fn headline(total: &ReachTotal) -> String {
     if total.calls == 0 {
-        return "No call is known: nothing can be said of what a conf can move".to_owned();
+        return "No call is known: nothing can be said of what a tuner file can move".to_owned();
     }
-    let calls = format!("A conf can move {} of {}", grouped(total.reached_calls), count(total.calls, "call"));
+    let calls = format!("A tuner file can move {} of {}", grouped(total.reached_calls), count(total.calls, "call"));
     if total.bytes == 0 {
         return format!("{calls}; their bytes are not known");
     }
@@ -135,13 +135,13 @@ pub(super) fn notes(
     }
     if has_conf && reach.total.paths.iter().any(|of| of.path == Path::Overridden) {
         notes.push(
-            "Overridden: the conf's answer is not what ran. If the log is of a run with another conf, leave --conf out"
+            "Overridden: the tuner file's answer is not what ran. If the log is of a run with another one, leave --conf out"
                 .to_owned(),
         );
     }
     if has_conf && reach.lines.iter().any(|line| line.conf_answer.is_none() && line.path == Path::TunerOrLibrary) {
         notes.push(
-            "Where nodes, ranks or bytes are not known the conf's answer is not known: give --nodes and --ranks"
+            "Where nodes, ranks or bytes are not known the tuner file's answer is not known: give --nodes and --ranks"
                 .to_owned(),
         );
     }
@@ -182,7 +182,7 @@ pub fn path_listing(total: &ReachTotal) -> Listing {
     let columns = vec![
         Column::words("Path", "The way of the calls through the library"),
         Column::words("Meaning", ""),
-        Column::words("A conf can move them", ""),
+        Column::words("A tuner file can move them", ""),
         Column::numbers("Calls", ""),
         Column::numbers("% of calls", ""),
         Column::numbers("Bytes", "Of the calls whose bytes are known"),
@@ -211,9 +211,9 @@ const COLUMNS: [Column; 11] = [
     Column::words("Collective", ""),
     Column::numbers("Size", "Bytes of a call as a tuner sees them, of all ranks"),
     Column::numbers("Calls", ""),
-    Column::words("Path", "The way of the call; a conf can move tuner, tuner-or-library, own-table and library"),
+    Column::words("Path", "The way of the call; a tuner file can move tuner, tuner-or-library, own-table and library"),
     Column::words("Ran", "Algorithm, protocol and channels, as the log says"),
-    Column::words("Conf's answer", "What the tuner file makes of the call"),
+    Column::words("Tuner file's answer", "The configuration that its rule gives the call"),
     Column::numbers("Rule", "The line of the tuner file"),
     Column::numbers("% of calls", ""),
     Column::numbers("% of bytes", ""),

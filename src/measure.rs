@@ -17,7 +17,8 @@ pub struct MeasureCommand<Text = &'static str> {
     pub title: Text,
     /// The files that it leaves, in a sentence without its full stop.
     pub gives: Text,
-    /// What has to be there before, to follow `It needs`, without a full stop; empty where nothing has to.
+    /// What has to be there before, to follow `It needs`, without a full stop; empty where nothing has to. It may have
+    /// the words of `lines`.
     pub needs: Text,
     /// The name of the file to save the lines as; empty where they are to be typed.
     pub file: Text,
@@ -91,14 +92,19 @@ impl MeasureValues {
             ("{rank}", rank.to_owned()),
         ]
     }
+
+    /// A text with the values of its words.
+    fn fill(&self, text: &str) -> String {
+        self.words().iter().fold(text.to_owned(), |text, (word, value)| text.replace(word, value))
+    }
 }
 
 impl MeasureCommand {
     /// The command with its values.
     pub fn filled(&self, values: &MeasureValues) -> MeasureCommand<String> {
         let Self { title, gives, needs, file, .. } = *self;
-        let [title, gives, needs, file] = [title, gives, needs, file].map(str::to_owned);
-        MeasureCommand { title, gives, needs, file, lines: self.text(values) }
+        let [title, gives, file] = [title, gives, file].map(str::to_owned);
+        MeasureCommand { title, gives, needs: values.fill(needs), file, lines: self.text(values) }
     }
 
     /// The lines for bash, of a measurement with these values.
@@ -112,16 +118,17 @@ impl MeasureCommand {
                 + &launch::warm_up(sizes, collective)
                 + lines;
         }
-        values.words().iter().fold(text, |text, (word, value)| text.replace(word, value))
+        values.fill(&text)
     }
 }
 
 /// Commands as Markdown: each under a heading of the third level, the lines in a fenced block.
 pub fn markdown(commands: &[MeasureCommand], values: &MeasureValues) -> String {
     let of = |command: &MeasureCommand| {
-        let MeasureCommand { title, gives, needs, .. } = command;
-        let needs = if needs.is_empty() { String::new() } else { format!(" It needs {needs}.") };
-        format!("### {title}\n\n{gives}.{needs}\n\n```sh\n{}\n```\n", command.text(values).trim_end())
+        let MeasureCommand { title, gives, needs, file, .. } = command;
+        let needs = if needs.is_empty() { String::new() } else { format!(" It needs {}.", values.fill(needs)) };
+        let language = if file.ends_with(".py") { "python" } else { "sh" };
+        format!("### {title}\n\n{gives}.{needs}\n\n```{language}\n{}\n```\n", command.text(values).trim_end())
     };
     commands.iter().map(of).collect::<Vec<_>>().join("\n")
 }

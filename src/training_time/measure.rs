@@ -1,5 +1,6 @@
 //! The commands that measure what the training-time workbench reads.
 
+use super::sampling_files::{NAME, SAMPLER};
 use crate::measure::MeasureCommand;
 
 /// The commands, those for a first measurement first.
@@ -23,29 +24,13 @@ gpus,step_s,tp,pp,micro_batch
 END",
     },
     MeasureCommand {
-        title: "Samples of operators",
-        gives: "Leaves a table of each operator in kernel_sampling/sampling_data/; give the folder",
-        needs: "a GPU, PyTorch, and some hours",
-        file: "",
-        lines: r#"git clone https://github.com/DebarghaG/estimate-train-time.git
-cd estimate-train-time && pip install -e '.[gpu]' && cd src/estimate_train_time/kernel_sampling
-for config in ../data/configs/kernel_sampling/collect/*.yml; do
-    python sampling_controller.py --config_path "$config" --precision fp16 --parts 1 --part 1
-done"#,
-    },
-    MeasureCommand {
-        title: "Samples of collectives",
-        gives: "Leaves a table of each collective in nccl_sampling/sampling_data/; give the folder beside the operators'",
-        needs: "the same sources on all nodes; repeat it for each number of nodes and of GPUs that the run uses",
-        file: "",
-        lines: r#"cd estimate-train-time/src/estimate_train_time/nccl_sampling
-for name in allreduce allreduce_large allgather_large p2p; do
-    each={each}
-    [ $name = p2p ] && each=1
-    {launch on each node} torchrun --nnodes {nodes} --nproc_per_node $each \
-        --rdzv_id $RANDOM --rdzv_backend c10d --rdzv_endpoint "$(hostname):29500" sampling_controller.py \
-        --config_path ../data/configs/nccl_sampling/test/$name.yml --precision fp16 --parts 1 --part 1
-done"#,
+        title: "Samples of operators and collectives",
+        gives: "Save it as sample.py; it leaves a table of each operator or collective in samples/: give the folder",
+        needs: "PyTorch. Operators take about a minute on one GPU: python sample.py. Collectives: {launch on each node} \
+                torchrun --nnodes {nodes} --nproc_per_node {each} --rdzv_backend c10d --rdzv_endpoint HOST:29500 \
+                sample.py, for each number of nodes and of GPUs a node that the run uses",
+        file: NAME,
+        lines: SAMPLER,
     },
     MeasureCommand {
         title: "The run to predict",

@@ -207,7 +207,13 @@ impl Driver {
 
     /// Loads the page again.
     pub fn reload(&self) {
-        self.post("/refresh", json!({}));
+        if self.kind == Kind::Chromium {
+            self.post("/refresh", json!({}));
+            return;
+        }
+        // The driver's own passes by what service workers kept, as a forced one does.
+        let script = "document.documentElement.dataset.state = 'leaving'; setTimeout(() => location.reload());";
+        self.post("/execute/sync", json!({ "script": script, "args": [] }));
     }
 
     /// The body of a JavaScript function of `arguments`; answers what it returns, after its promise.
@@ -282,7 +288,7 @@ impl Driver {
 
     /// Turns the wheel at a place in the window, downwards where `by` is above zero, maybe while a key is held.
     pub fn turn_wheel(&self, (x, y): (f64, f64), by: f64, held: Option<&str>) {
-        let turn = json!({ "type": "scroll", "x": x.round(), "y": y.round(), "deltaX": 0, "deltaY": by, "origin": "viewport" });
+        let turn = json!({ "type": "scroll", "x": x.round() as i64, "y": y.round() as i64, "deltaX": 0, "deltaY": by.round() as i64, "origin": "viewport" });
         let keys = |kind: &str| held.map_or(json!({ "type": "pause" }), |key| json!({ "type": kind, "value": key }));
         let pause = json!({ "type": "pause" });
         self.post(

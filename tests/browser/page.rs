@@ -12,8 +12,9 @@ use tempfile::TempDir;
 use xtask::server::Server;
 
 use crate::{
-    driver::{Driver, Element},
+    driver::{Driver, Element, Kind},
     loading::dist,
+    support::zip::archive,
 };
 
 /// Where the page lies on its host: a folder of its own.
@@ -473,8 +474,13 @@ impl Page {
         self.drop_paths(&paths);
     }
 
-    /// As [`Page::drop_files`], for a folder that holds files by their paths in it.
+    /// As [`Page::drop_files`], for a folder that holds files by their paths in it. A script can't drop a folder in
+    /// Firefox: there it is packed as an archive of the same name.
     pub fn drop_folder(&self, name: &str, files: &[(&str, &[u8])]) {
+        if self.driver().kind() == Kind::Firefox {
+            self.drop_files(&[(&format!("{name}.zip"), &archive(files))]);
+            return;
+        }
         let folder = self.scratch.path().join(name);
         for (path, content) in files {
             let file = folder.join(path);
@@ -488,11 +494,11 @@ impl Page {
     fn drop_paths(&self, paths: &[PathBuf]) {
         self.run(
             "window.dropped = false;
-             addEventListener('drop', () => setTimeout(() => { dropped = true; }), { once: true, capture: true });",
+             addEventListener('drop', () => setTimeout(() => { window.dropped = true; }), { once: true, capture: true });",
             &[],
         );
         self.driver().drop_paths(paths, (400.0, 300.0));
-        self.wait_until(|| self.run("return dropped", &[]) == true, "what is dropped reaches the page");
+        self.wait_until(|| self.run("return window.dropped", &[]) == true, "what is dropped reaches the page");
     }
 
     /// Switches scripts off, or on again. The tests' own scripts run all the same.
@@ -584,7 +590,7 @@ impl Drop for Page {
 
 /// The mouse goes to a place in the window.
 fn moved((x, y): (f64, f64)) -> Value {
-    json!({ "type": "pointerMove", "x": x.round(), "y": y.round(), "duration": 0 })
+    json!({ "type": "pointerMove", "x": x.round() as i64, "y": y.round() as i64, "duration": 0 })
 }
 
 /// The mouse's left button goes down.

@@ -237,14 +237,10 @@ fn what_is_missing_is_named_and_can_be_sampled_with_shared_data() {
     assert!(page.fragment().ends_with("#v=1&w=training-time"), "{}", page.fragment());
     let section = page.text_in("region", "What was not sampled");
     assert!(section.contains("flash_atten") && section.contains("p2p"), "{section}");
-    let script = page.download(|| page.click("button", "Save sample.sh"));
+    assert!(section.contains("python sample.py") && section.contains("torchrun --nnodes "), "{section}");
+    let script = page.download(|| page.click("button", "Save sample.py"));
     let script = String::from_utf8(script).unwrap();
-    assert!(
-        script.contains("#SBATCH") && script.contains("torchrun") && script.contains("flash_atten.yml"),
-        "{script}"
-    );
-    let grid = page.download(|| page.click("button", "Save flash_atten.yml"));
-    assert!(String::from_utf8(grid).unwrap().contains("columns_name: ['mp', 'b', 'h', 'l', 'dim'"));
+    assert!(script.contains("import torch") && script.contains("    \"flash_atten\": [["), "{script}");
     page.assert_clean();
 }
 

@@ -474,23 +474,34 @@ fn a_folder_stands_for_its_files_and_a_run_is_brought_back_by_its_name() {
 
 #[test]
 fn a_step_without_samples_is_that_of_the_page() {
+    let script = "torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --num-layers 24 --hidden-size 2048 \
+                  --num-attention-heads 16 --seq-length 2048 --vocab-size 50257 --micro-batch-size 2 \
+                  --tensor-model-parallel-size 2 --global-batch-size 64 --recompute-granularity full\n";
+    let toml = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 2\nseq_len = 4096\n[compile]\nenable = true\n";
+    let zero =
+        r#"{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "zero_optimization": {"stage": 2}}"#;
     let config = r#"{"model_type": "qwen3", "hidden_size": 2048, "intermediate_size": 6144, "num_hidden_layers": 28,
         "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936}"#;
     let steps = "gpus,step_s,tp,micro_batch\n16,2.9,1,2\n16,3.1,2,2\n16,3.6,4,4\n";
     let mine = "catalogue: 1\ngpus:\n  - {name: Mine, peak_tflops: {bf16: 500}, memory_gib: 64, memory_gbps: 3000, \
                 multiprocessors: 100, link_gbps: 200, linked_gpus: 4, network_gbps: 25}\n";
     for (choices, files) in [
-        ("", vec![]),
-        ("e.gpu=B200-SXM-180GB&e.gpus=256&e.sequence=8192&e.precision=fp8&e.price=3", vec![]),
-        ("e.gpus=16&e.given=1&e.tp=2&e.b=4&e.recompute=layers&e.stack=torchtitan", vec![("steps.csv", steps)]),
-        ("e.given=1&e.schedule=zb-h1", vec![]),
-        ("e.model=llama-2-7b&e.gpu=Mine&e.gpus=8&e.batch=64", vec![("mine.yaml", mine)]),
+        ("", vec![("config.json", config)]),
+        ("", vec![("run.sh", script)]),
+        ("e.given=0&e.gpus=32", vec![("run.sh", script)]),
+        ("e.tp=4&e.recompute=none&e.sharding=gradients", vec![("run.sh", script)]),
+        ("e.gpus=128", vec![("llama.toml", toml)]),
+        ("", vec![("config.json", config), ("ds.json", zero)]),
+        ("e.gpu=B200-SXM-180GB&e.gpus=256&e.sequence=8192&e.precision=fp8&e.price=3", vec![("config.json", config)]),
+        (
+            "e.gpus=16&e.given=1&e.tp=2&e.b=4&e.recompute=layers&e.stack=torchtitan",
+            vec![("config.json", config), ("steps.csv", steps)],
+        ),
+        ("e.given=1&e.schedule=zb-h1", vec![("config.json", config)]),
+        ("e.model=llama-2-7b&e.gpu=Mine&e.gpus=8&e.batch=64", vec![("config.json", config), ("mine.yaml", mine)]),
     ] {
-        let files: Vec<(&str, Vec<u8>)> = [("config.json", config)]
-            .into_iter()
-            .chain(files)
-            .map(|(name, text)| (name, text.as_bytes().to_vec()))
-            .collect();
+        let files: Vec<(&str, Vec<u8>)> =
+            files.into_iter().map(|(name, text)| (name, text.as_bytes().to_vec())).collect();
         let choices = format!("v=1&{choices}");
         let mut opened = Opened::new(Workbench::TrainingTime, &files, &choices);
         let view = opened.choose(&choices);

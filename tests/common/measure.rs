@@ -71,13 +71,8 @@ END
 END
 exit 0"##;
 
-/// Any script in Python: the sampler, the merging of rccl-sweep, a job.
+/// Any script in Python: the merging of rccl-sweep, a job.
 const PYTHON: &str = r#"case $1 in
-    sampling_controller.py)
-        mkdir -p sampling_data
-        name=$(basename "$3" .yml)
-        echo "b,l,dim,F_dur(us),B_dur(us)" >"sampling_data/GPU_${name}_fp16.csv"
-        echo "1,1024,2048,10.5,21.5" >>"sampling_data/GPU_${name}_fp16.csv" ;;
     merge_metrics.py)
         echo "collective,num_nodes,num_gpus,size_bytes,time_ip_us,busbw_ip,algo,proto,nchannels" >"$5"
         echo "all_reduce_perf,2,16,4096,20.1,0.38,RING,SIMPLE,4" >>"$5" ;;
@@ -96,11 +91,6 @@ END
         fi
         echo 12.5; echo 12.75 ;;
 esac"#;
-
-const TORCHRUN: &str = r#"mkdir -p sampling_data
-while [ $# -gt 0 ]; do [ "$1" = --config_path ] && name=$(basename "$2" .yml); shift; done
-echo "shape,nodes,GPUsPerNode,dur(us)" >"sampling_data/GPU_${name}_fp16_2_8.csv"
-echo "20971520,2,8,230128.6" >>"sampling_data/GPU_${name}_fp16_2_8.csv""#;
 
 const NSYS: &str = r#"case $1 in
     profile)
@@ -122,18 +112,13 @@ const NCU: &str = r#"{
 } >"$3""#;
 
 /// The programs, by their paths in the folder in which the commands run.
-const PROGRAMS: [(&str, &str); 11] = [
+const PROGRAMS: [(&str, &str); 9] = [
     ("mpirun", LAUNCHER),
     ("srun", LAUNCHER),
     ("python", PYTHON),
-    ("torchrun", TORCHRUN),
     ("nsys", NSYS),
     ("ncu", NCU),
     ("rccl_sweep.py", "exit 0"),
-    (
-        "git",
-        "mkdir -p estimate-train-time/src/estimate_train_time/kernel_sampling estimate-train-time/src/estimate_train_time/data/configs/kernel_sampling/collect; touch estimate-train-time/src/estimate_train_time/data/configs/kernel_sampling/collect/layernorm.yml",
-    ),
     (
         "curl",
         r#"echo '{"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "vocab_size": 50257}' >config.json"#,
@@ -164,14 +149,13 @@ fn leaves(workbench: Workbench) -> Vec<&'static [(&'static str, &'static str)]> 
         Workbench::TrainingTime => vec![
             &[("config.json", "model")],
             &[("steps.csv", "measured steps of one's own")],
-            &[(
-                "estimate-train-time/src/estimate_train_time/kernel_sampling/sampling_data/GPU_layernorm_fp16.csv",
-                "samples of an operator",
-            )],
-            &[(
-                "estimate-train-time/src/estimate_train_time/nccl_sampling/sampling_data/GPU_allreduce_fp16_2_8.csv",
-                "samples of a collective",
-            )],
+            &[
+                ("samples/operator/STUB_layernorm_bf16.csv", "samples of an operator"),
+                ("samples/operator/STUB_expert_down_bf16.csv", "samples of an operator"),
+                ("samples/operator/STUB_lastStage_optimizer_bf16.csv", "samples of an optimizer"),
+                ("samples/nccl/STUB_allreduce_bf16_2_8.csv", "samples of a collective"),
+                ("samples/nccl/STUB_p2p_bf16_2_1.csv", "samples of a collective"),
+            ],
             &[("run.yml", "configuration of a training run")],
         ],
         Workbench::Topology => vec![
@@ -194,6 +178,19 @@ fn write_program(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
+/// Runs a script of Python as one process and as the first of many, on a PyTorch that computes nothing.
+fn python(command: &MeasureCommand, values: &MeasureValues, at: &Path) {
+    fs::write(at.join(command.file), command.text(values)).unwrap();
+    fs::write(at.join("torch.py"), include_str!("torch.py")).unwrap();
+    for ranks in [&[][..], &[("RANK", "0"), ("WORLD_SIZE", "16"), ("LOCAL_RANK", "0"), ("LOCAL_WORLD_SIZE", "8")]] {
+        let mut program = Command::new("python3");
+        let output = program.current_dir(at).arg(command.file).envs(ranks.iter().copied()).output();
+        let output = output.unwrap_or_else(|error| panic!("python3: {error}"));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && said.is_empty(), "{}: {said}", command.title);
+    }
+}
+
 /// Runs a command in a folder with the programs in it.
 fn run(command: &MeasureCommand, values: &MeasureValues, rccl: bool) -> TempDir {
     let folder = TempDir::new().unwrap();
@@ -204,7 +201,10 @@ fn run(command: &MeasureCommand, values: &MeasureValues, rccl: bool) -> TempDir 
     for collective in MeasureValues::COLLECTIVES {
         write_program(&at.join("build").join(format!("{collective}_perf")), TESTS);
     }
-    fs::create_dir_all(at.join("estimate-train-time/src/estimate_train_time/nccl_sampling")).unwrap();
+    if command.file.ends_with(".py") {
+        python(command, values, at);
+        return folder;
+    }
     let mut bash = Command::new("bash");
     bash.current_dir(at).env("PATH", format!("{}:{}", at.display(), env::var("PATH").unwrap()));
     if rccl {

@@ -417,7 +417,7 @@ fn training(bytes: &[u8]) {
     for configured in &bundle.runs {
         for mode in [Mode::Default, Mode::Parity] {
             let needs = training_time::needs::needs(&bundle, &configured.run, &configured.functions, mode);
-            let _ = training_time::sampling_files::sampling_files(&bundle, &configured.run, &needs);
+            let _ = training_time::sampling_files::sampling_script(&bundle, &configured.run, &needs);
             // Whatever a run asks for, it is composed or refused.
             if let Ok(plan) = step::plan(&configured.run, mode, &bundle.catalogue, &Instant) {
                 let _ = plan.marks(&plan.step());

@@ -188,7 +188,7 @@ pub const TRAINING: [(&str, &str); 7] = [
 ];
 
 /// Configurations: runs in three forms, a sampling, a catalogue.
-pub const CONFIGURATIONS: [&str; 5] = [
+pub const CONFIGURATIONS: [&str; 8] = [
     "{'training_config': [4, 2, 2, 4, 32, 4096, 4096, 8, 4], # pp\n \"encoders\": 32, 'fwd_syncs': 2,\n}\n",
     "model: {layers: 32, hidden: 4096, heads: 32, sequence: 4096}\nparallel:\n  pp: 4\n  tp: 2\n  gpus_per_node: 4\n\
      batch: {micro: 4, global: 64}\nlayers_per_stage:\n- 8\n- 9\n- 9\n- 6\n",
@@ -198,4 +198,11 @@ pub const CONFIGURATIONS: [&str; 5] = [
      operators: ['mul', 'add']\n",
     "catalogue: 1\noperators:\n  - {name: x, inputs: [mp, b], features: [\"b//mp\", \"ceil(b/3)\"], gemm: [b, mp, \"2\"]}\n\
      architectures:\n  - {name: y, variables: {z: 2}, layer: [x, {operator: x, repeat: z}]}\n",
+    "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 4\nseq_len = 8_192\n[parallelism]\n\
+     pipeline_parallel_degree = 2\npipeline_parallel_schedule = \"1F1B\"\n[compile]\nenable = true\n",
+    "N=32\ntorchrun --nproc_per_node 8 pretrain_gpt.py --num-layers $N --hidden-size 4096 --num-attention-heads 32 \\\n\
+     --seq-length 2048 --vocab-size 50257 --micro-batch-size 2 --global-batch-size=64 --swiglu --bf16\n",
+    "  num_layers ...... 2\n  hidden_size ...... 64\n  num_attention_heads ...... 4\n  padded_vocab_size ...... 128\n\
+     \x20 seq_length ...... 16\n  world_size ...... 4\n iteration 2/ 9 | elapsed time per iteration (ms): 12.5 | \
+     global batch size: 4 |\n",
 ];

@@ -18,7 +18,7 @@ use collectune::{
         read::{TrainingFile, configuration},
         regressors::Mode,
         run::{Recompute, Run},
-        sampling_files::sampling_files,
+        sampling_files::sampling_script,
         simulate::Simulation,
     },
 };
@@ -443,17 +443,9 @@ fn what_a_run_lacks_is_named() {
     let lacking: Vec<(String, bool)> = parity.iter().map(|need| (need.what.text(), need.instead.is_some())).collect();
     let expected = [("operator gelu", false), ("p2p over 2×1", false), ("samples in bf16", true)];
     assert_eq!(lacking, expected.map(|(what, instead)| (what.to_owned(), instead)));
-    let written = sampling_files(&less, &run, &found);
-    let names: Vec<&str> = written.iter().map(|(name, _)| name.as_str()).collect();
-    assert!(
-        names.contains(&"gelu.yml") && names.contains(&"p2p.yml") && names.last() == Some(&"sample.sh"),
-        "{names:?}"
-    );
-    for (name, text) in written.iter().filter(|(name, _)| name.ends_with(".yml")) {
-        assert!(matches!(configuration(text), Some(TrainingFile::Sampling(_))), "{name}: {text}");
-    }
-    let (_, script) = written.last().unwrap();
-    assert!(script.contains("torchrun --nnodes 2 --nproc_per_node 1"), "{script}");
+    let (script, how) = sampling_script(&less, &run, &found).unwrap();
+    assert!(script.contains("    \"gelu\": [[8, 4, 4096, 4096], ") && !script.contains("\"linear1\": [["), "{how}");
+    assert!(how.contains("python sample.py --precision bf16; torchrun --nnodes 2 --nproc_per_node 1 "), "{how}");
     assert_eq!(needs(&Bundle::default(), &run, &[], Mode::Default)[0].what, NeededSamples::Cluster);
 }
 
@@ -648,4 +640,61 @@ fn zero_is_named_with_the_nearest_value() {
             assert_eq!(error, format!("{name} is 0: at least 1 is needed; the nearest is {name} = 1"));
         }
     }
+}
+
+/// A log of Megatron-LM with its arguments and iterations, of which the first are of a batch that still grows.
+const LOG: &str = "using world size: 16, data-parallel size: 8\n------------------------ arguments ------------------------\n\
+                   \x20 ffn_hidden_size ................. 14336\n  group_query_attention ........... True\n\
+                   \x20 hidden_size ..................... 4096\n  num_attention_heads ............. 32\n\
+                   \x20 num_layers ...................... 32\n  num_query_groups ................ 8\n\
+                   \x20 padded_vocab_size ............... 128256\n  seq_length ...................... 8192\n\
+                   \x20 swiglu .......................... True\n  micro_batch_size ................ 1\n\
+                   \x20 global_batch_size ............... 128\n  tensor_model_parallel_size ...... 2\n\
+                   \x20 normalization ................... RMSNorm\n  add_bias_linear ................. False\n\
+                   \x20 position_embedding_type ......... rope\n  untie_embeddings_and_output_weights  True\n\
+                   \x20 world_size ...................... 16\n\
+                   \x20iteration        1/     100 | elapsed time per iteration (ms): 9123.4 | global batch size:    64 |\n\
+                   \x20iteration        2/     100 | elapsed time per iteration (ms): 7000.0 | global batch size:   128 |\n\
+                   \x20iteration        3/     100 | elapsed time per iteration (ms): 6400.0 | global batch size:   128 |\n\
+                   \x20iteration        4/     100 | elapsed time per iteration (ms): 6500.0 | global batch size:   128 |\n\
+                   \x20iteration        5/     100 | elapsed time per iteration (ms): nan | global batch size:   128 |\n";
+
+#[test]
+fn a_training_log_is_a_model_with_its_layout_and_a_measured_step() {
+    let read = bundle(&[("train.log", LOG)]);
+    assert_eq!(read.files[0].fate, FileUse::Used);
+    assert_eq!(
+        read.files[0].holds,
+        "a model of 7.50 billion parameters; a step took 6.500 s, the median of 3 iterations"
+    );
+    let step = read.own_steps[0];
+    assert_eq!((step.gpus, step.layout.tensor, step.global_batch, step.time_us), (16, 2, Some(128), 6_500_000.0));
+    // What comes before the arguments, a shell's trace of hundreds of kilobytes, hides none of them.
+    let traced = format!("{}{LOG}", "+ export A=B\n".repeat(40_000));
+    assert_eq!(bundle(&[("slurm.out", &traced)]).own_steps.len(), 1);
+    // A log of the library is none of training, whatever else is in it.
+    let logged = format!("{LOG}node1:1:2 [0] NCCL INFO Bootstrap : Using eth0\n");
+    assert!(open("nccl.log", logged.as_bytes()).is_err());
+    let unsaid = LOG.replace("world_size ......", "world ......");
+    let read = bundle(&[("train.log", &unsaid)]);
+    assert_eq!(read.own_steps, []);
+    assert!(read.files[0].notes.iter().any(|note| note.contains("on how many GPUs")), "{:?}", read.files[0].notes);
+}
+
+#[test]
+fn what_starts_a_run_is_its_model_and_its_settings() {
+    let script = "#!/bin/bash\nset -e\ntorchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --num-layers 32 --hidden-size 4096 \\\n\
+                  \x20 --num-attention-heads 32 --seq-length 2048 --vocab-size 50257 --micro-batch-size 2 --global-batch-size 64\n";
+    let zero =
+        r#"{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "zero_optimization": {"stage": 2}}"#;
+    let toml = "# Llama\n[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\n";
+    for (name, text, has_model) in [("run.sh", script, true), ("ds.json", zero, false), ("llama.toml", toml, true)] {
+        let read = bundle(&[(name, text)]);
+        assert_eq!(read.files[0].fate, FileUse::Used, "{name}: {:?}", read.files);
+        assert_eq!(read.model_files[0].1.model.is_some(), has_model, "{name}");
+    }
+    let FileUse::Unrecognised(why) = &bundle(&[("bad.toml", &toml.replace("= 1", "= one"))]).files[0].fate else {
+        panic!("no value of TOML is without quotes")
+    };
+    assert!(why.contains("line 6, column"), "{why}");
 }

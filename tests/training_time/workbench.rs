@@ -81,7 +81,7 @@ fn a_dropped_bundle_with_a_run_is_answered() {
     );
     assert!(row[3].text.contains("mp 2: only 1 was sampled"), "{}", row[3].text);
     let written: Vec<&str> = lacking.files.iter().map(|file| file.name.as_str()).collect();
-    assert_eq!(written, ["linear2.yml", "sample.sh"]);
+    assert_eq!(written, ["sample.py"]);
     // Each operator and pass of a layer once.
     let layer = &report.sections[2].tables[0].listing.rows;
     let pairs: Vec<(&str, &str)> = layer.iter().map(|row| (row[0].text.as_str(), row[1].text.as_str())).collect();

@@ -5,6 +5,7 @@
 use std::{fs, path::PathBuf, process::Command};
 
 use unicase::UniCase;
+use xtask::{firefox::LEFT_OUT, root};
 
 /// Words that look like misspellings and are none: abbreviations, names, and a column that a reader must see through.
 const KNOWN: [&str; 11] = ["abd", "alls", "ba", "cpy", "dbe", "flate", "launchs", "linaer", "mape", "nd", "ser"];
@@ -81,4 +82,17 @@ fn comments_fit_the_width_of_the_code() {
         found.extend(long.map(|(number, line)| format!("{name}:{number}: {} characters", line.chars().count())));
     }
     assert!(found.is_empty(), "Comments have at most {WIDTH} characters a line:\n{}", found.join("\n"));
+}
+
+/// Which browser tests don't run in Firefox is said to people as it is to the program.
+#[test]
+fn tests_that_do_not_run_in_firefox_are_listed_with_their_reasons() {
+    let rows: String = LEFT_OUT.iter().map(|(name, why)| format!("| `{name}` | {why} |\n")).collect();
+    let text = fs::read_to_string(root().join("docs/ux.md")).unwrap();
+    assert!(text.contains(&format!("| test | why |\n|---|---|\n{rows}\n")), "docs/ux.md needs:\n{rows}");
+    for (name, _) in LEFT_OUT {
+        let (module, test) = name.split_once("::").unwrap();
+        let source = fs::read_to_string(root().join(format!("tests/browser/{module}.rs"))).unwrap();
+        assert!(source.contains(&format!("fn {test}()")), "there is no test {name}");
+    }
 }

@@ -33,7 +33,7 @@ fn one<T: Copy + PartialEq>(form: &mut Form<'_>, key: &str, label: &str, all: &[
     chosen.and_then(|word| by_name(all, word)).unwrap_or(usual)
 }
 
-/// A choice of one of some values, or of what is usual; before the choice it is what files say.
+/// A choice of one of some values, or of what is usual where the files say nothing.
 fn one_or_usual<T: Copy + PartialEq>(
     form: &mut Form<'_>,
     (key, label): (&str, &str),
@@ -41,13 +41,13 @@ fn one_or_usual<T: Copy + PartialEq>(
     usual: &str,
     said: Option<T>,
 ) -> Option<T> {
+    if let Some(said) = said {
+        return Some(one(form, key, label, all, said));
+    }
     let mut named = vec![(String::new(), usual.to_owned())];
     named.extend(options(all));
-    let of_file = said.map_or("", |value| crate::training_time::estimate::listing::name_of(all, value));
-    match form.chosen(Field::new(key, label, Control::One(named)).usually(of_file)) {
-        Some(word) => by_name(all, word),
-        None => said,
-    }
+    let chosen = form.chosen(Field::new(key, label, Control::One(named)));
+    chosen.and_then(|word| by_name(all, word))
 }
 
 impl TrainingTime {

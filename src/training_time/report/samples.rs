@@ -13,7 +13,7 @@ use crate::{
         listing,
         needs::Need,
         run::Run,
-        sampling_files::sampling_files,
+        sampling_files::{NAME, sampling_script},
         scope::Scope,
         settings::Group,
         step::{listing::share, plan::PartQuery},
@@ -35,13 +35,8 @@ pub(super) fn missing(study: &TrainingTimeStudy, needs: &[Need]) -> Option<Secti
         _ => "Without samples of these the run can't be predicted:".to_owned(),
     }];
     text.extend(needs.iter().filter(|need| need.instead.is_none()).map(|need| super::sentence(&need.sentence)));
-    let files = sampling_files(study.bundle(), run, needs).into_iter().map(|(name, text)| {
-        let note = match name.strip_suffix(".sh") {
-            Some(_) => "Runs them all on the cluster: sbatch sample.sh".to_owned(),
-            None => "A sampling configuration of estimate-train-time".to_owned(),
-        };
-        TextFile { name, text, note }
-    });
+    let script = sampling_script(study.bundle(), run, needs);
+    let files = script.into_iter().map(|(text, note)| TextFile { name: NAME.to_owned(), text, note });
     Some(Section {
         title: "What was not sampled".into(),
         text,

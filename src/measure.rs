@@ -122,12 +122,18 @@ impl MeasureCommand {
     }
 }
 
-/// Commands as Markdown: each under a heading of the third level, the lines in a fenced block.
-pub fn markdown(commands: &[MeasureCommand], values: &MeasureValues) -> String {
+/// Commands as Markdown: each under a heading of the third level, the lines in a fenced block; a program instead of
+/// lines for a shell only where it is wanted.
+pub fn markdown(commands: &[MeasureCommand], values: &MeasureValues, has_programs: bool) -> String {
     let of = |command: &MeasureCommand| {
         let MeasureCommand { title, gives, needs, file, .. } = command;
         let needs = if needs.is_empty() { String::new() } else { format!(" It needs {}.", values.fill(needs)) };
         let language = if file.ends_with(".py") { "python" } else { "sh" };
+        if language != "sh" && !has_programs {
+            return format!(
+                "### {title}\n\n{gives}.{needs}\n\nThe page saves it, and `collectune measure` prints it.\n"
+            );
+        }
         format!("### {title}\n\n{gives}.{needs}\n\n```{language}\n{}\n```\n", command.text(values).trim_end())
     };
     commands.iter().map(of).collect::<Vec<_>>().join("\n")

@@ -63,6 +63,10 @@ impl Measure {
             return refuse(format!("--nodes {nodes} --ranks {ranks}: give a multiple of the nodes, as many on each"));
         }
         let sizes = Sizes { first: min, last: max };
-        terminal::write(&markdown(measure_commands(workbench), &MeasureValues { collective, sizes, scale, launcher }))
+        terminal::write(&markdown(
+            measure_commands(workbench),
+            &MeasureValues { collective, sizes, scale, launcher },
+            true,
+        ))
     }
 }

@@ -70,7 +70,12 @@ fn is_sampled(operator: &Operator) -> bool {
 /// narrower models whose heads are as wide.
 fn points_of(operator: &Operator, run: &Run) -> Vec<Vec<u64>> {
     let scope = run.scope();
-    let own: Vec<u64> = operator.inputs.iter().map(|input| scope.get(input).unwrap_or(1.0).max(1.0) as u64).collect();
+    let of_stage = run.model.layers.div_ceil(run.layout.pipeline.max(1));
+    let value = |input: &String| match input.as_str() {
+        "encoders" => u64::from(of_stage),
+        name => scope.get(name).unwrap_or(1.0).max(1.0) as u64,
+    };
+    let own: Vec<u64> = operator.inputs.iter().map(value).collect();
     let mut points = Vec::new();
     for quarters in [4, 3, 2] {
         let narrowed: Vec<u64> = operator

@@ -17,7 +17,7 @@ impl Driver {
         self.post("/goog/cdp/execute", json!({ "cmd": command, "params": parameters }))
     }
 
-    /// The body of a JavaScript function of `arguments` that runs in Firefox itself, where `tab` is what shows the page.
+    /// The body of a JavaScript function of `arguments` that runs in Firefox itself; `tab` is what shows the page.
     fn in_firefox(&self, body: &str, arguments: &[Value]) -> Value {
         assert_eq!(self.kind(), Kind::Firefox, "only Chromium and Firefox do more than the standard");
         self.post("/moz/context", json!({ "context": "chrome" }));

@@ -343,3 +343,36 @@ fn steps_of_one_s_own_and_files_that_are_no_model_are_told_apart() {
     assert_fits_a_phone(&page);
     page.assert_clean();
 }
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn what_a_training_program_reads_and_logs_is_answered_as_it_says() {
+    let log = b"  num_layers ...... 24\n  hidden_size ...... 2048\n  num_attention_heads ...... 16\n\
+        \x20 padded_vocab_size ...... 50304\n  seq_length ...... 2048\n  micro_batch_size ...... 2\n\
+        \x20 global_batch_size ...... 128\n  tensor_model_parallel_size ...... 2\n  world_size ...... 16\n\
+        \x20iteration  9/  99 | elapsed time per iteration (ms): 1500.0 | global batch size:  128 |\n";
+    let page = Page::with_files(&[("train.log", log)]);
+    page.wait_until(|| page.look_for("tab", "Layouts").is_some(), "the log opens the workbench");
+    page.wait_until_idle();
+    let said = answer(&page);
+    assert!(said.contains("a step on 16 \u{d7} H100-SXM5-80GB") && said.contains("by 1 step of your own"), "{said}");
+    page.show("Layouts");
+    let degree = page.find("textbox", "Tensor degree");
+    assert_eq!(page.run("return arguments[0].value", &[degree.into()]), "2");
+    page.assert_clean();
+
+    let toml = b"[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n[metrics]\nlog_freq = 10\n";
+    let zero = br#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}}"#;
+    let page = Page::with_files(&[
+        ("llama.toml", toml),
+        ("broken.toml", b"[model]\nname = \"llama3\"\n[training]\nseq_len = long\n"),
+        ("ds.json", zero),
+    ]);
+    page.wait_until(|| page.look_for("tab", "Layouts").is_some(), "the configuration opens the workbench");
+    page.wait_until_idle();
+    assert!(answer(&page).contains("a step on 64 \u{d7} H100-SXM5-80GB"), "{}", answer(&page));
+    page.wait_for_text("can't be used as a model: line 4, column 11");
+    page.show("Files");
+    page.wait_for_text("Not used: metrics");
+    page.assert_clean();
+}

@@ -299,7 +299,7 @@ fn the_documents_have_the_same_commands() {
         let text = fs::read_to_string(&path).unwrap();
         let (before, rest) = text.split_once(MARKS[0]).unwrap_or_else(|| panic!("{path} has no {}", MARKS[0]));
         let (held, after) = rest.split_once(MARKS[1]).unwrap_or_else(|| panic!("{path} has no {}", MARKS[1]));
-        let wanted = format!("\n{}\n", markdown(measure_commands(workbench), &MeasureValues::default()));
+        let wanted = format!("\n{}\n", markdown(measure_commands(workbench), &MeasureValues::default(), false));
         if env::var_os("UPDATE_DOCS").is_some() {
             fs::write(&path, format!("{before}{}{wanted}{}{after}", MARKS[0], MARKS[1])).unwrap();
         } else {

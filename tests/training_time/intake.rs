@@ -15,7 +15,7 @@ use collectune::{
         listing,
         loaded::DroppedFiles,
         needs::{NeededSamples, needs},
-        read::{TrainingFile, configuration},
+        read::TrainingFile,
         regressors::Mode,
         run::{Recompute, Run},
         sampling_files::sampling_script,

@@ -46,8 +46,8 @@ use crate::{
   collectune training-time estimate llama-3.1-8b --gpu H100 --gpus 64
   collectune training-time estimate config.json --gpu B200 --gpus 256 --sequence 8192 --tp 2 --pp 4 --steps steps.csv")]
 pub(in crate::cli) struct Estimate {
-    /// A config.json of Hugging Face, arguments of Megatron-LM (a script or a log), TorchTitan's TOML, or a known model,
-    /// like llama-3.1-8b
+    /// A config.json of Hugging Face, arguments of Megatron-LM (a script or a log), TorchTitan's TOML, or a known
+    /// model, like llama-3.1-8b
     ///
     /// DeepSpeed's JSON beside it says how it is trained. TorchTitan's TOML says both. The iterations that a log of
     /// Megatron-LM has are measured steps, as those of --steps.

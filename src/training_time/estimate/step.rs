@@ -255,8 +255,8 @@ impl StepQuestion<'_> {
         Group::of(data.saturating_mul(context), tensor, self.device.linked_gpus)
     }
 
-    /// The group of ranks with the same experts. Experts are not cut, so that the ranks of a tensor group have different
-    /// ones, as in Megatron with `--expert-tensor-parallel-size 1`.
+    /// The group of ranks with the same experts. Experts are not cut, so that the ranks of a tensor group have other
+    /// ones each, as in Megatron with `--expert-tensor-parallel-size 1`.
     pub(super) fn expert_replicas(&self) -> Group {
         let Degrees { tensor, context, expert, data, .. } = self.degrees;
         let (ranks, expert) = (data.saturating_mul(context).saturating_mul(tensor), expert.max(1));

@@ -131,7 +131,7 @@ impl Arguments {
     /// Takes the options of a word, of which a quoted one may have several.
     fn take(&mut self, word: &str, line: u32, pending: &mut Option<String>) {
         for part in word.split_whitespace() {
-            if let Some(option) = part.strip_prefix("--") {
+            if let Some(option) = part.strip_prefix("--").filter(|option| !option.starts_with('-')) {
                 let (name, value) = option.split_once('=').unwrap_or((option, ""));
                 let name = name.replace('-', "_");
                 self.all.insert(name.clone(), Argument { line, value: value.to_owned() });

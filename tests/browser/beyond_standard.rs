@@ -61,7 +61,7 @@ impl Driver {
                      tab.browsingContext.prefersColorSchemeOverride = of('prefers-color-scheme');
                      tab.browsingContext.forcedColorsOverride = of('forced-colors');
                      Services.prefs.setIntPref('ui.prefersReducedMotion', Number(of('prefers-reduced-motion') === 'reduce'));",
-                    &[features.clone()],
+                    std::slice::from_ref(features),
                 );
             }
         }

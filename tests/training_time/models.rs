@@ -330,6 +330,8 @@ fn torchtitans_pipelines_older_tables_and_open_questions() {
     assert_eq!(file.training.software, Some("torchtitan-eager"));
     assert!(file.notes[0].contains("hybrid sharding"), "{:?}", file.notes);
 
+    let outside = models::read_file(&format!("seed = 1\n{TORCHTITAN}")).unwrap();
+    assert_eq!(outside.notes, ["Not used: job, training.steps, seed"]);
     let unknown = models::read_file(&TORCHTITAN.replace("8B\"\nconv", "9B\"\nconv")).unwrap();
     assert_eq!((unknown.model, unknown.missing[0].key.as_str()), (None, "model.flavor"));
     for (from, to, said) in [

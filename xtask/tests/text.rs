@@ -15,12 +15,12 @@ const WIDTH: usize = 120;
 
 /// The files of the project with one of these endings, and their texts.
 fn files(endings: &[&str]) -> Vec<(String, String)> {
-    let listed = Command::new("git").args(["ls-files"]).current_dir(xtask::root()).output().unwrap();
+    let listed = Command::new("git").args(["ls-files"]).current_dir(root()).output().unwrap();
     let names = String::from_utf8(listed.stdout).unwrap();
     let ends = |name: &&str| endings.iter().any(|ending| name.ends_with(ending));
     let files: Vec<(String, PathBuf)> =
-        names.lines().filter(ends).map(|name| (name.to_owned(), xtask::root().join(name))).collect();
-    assert!(files.len() > 5, "git lists {} files in {}", files.len(), xtask::root().display());
+        names.lines().filter(ends).map(|name| (name.to_owned(), root().join(name))).collect();
+    assert!(files.len() > 5, "git lists {} files in {}", files.len(), root().display());
     let read = |(name, path): (String, PathBuf)| Some((name, fs::read_to_string(path).ok()?));
     files.into_iter().filter_map(read).collect()
 }

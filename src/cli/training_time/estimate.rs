@@ -264,7 +264,7 @@ fn read_models(words: &[String]) -> Result<Asked, CliError> {
         match file.measured.map(|measured| EstimateSettings::logged_step(&file.training, measured)) {
             Some(Some(step)) => steps.push(step),
             Some(None) => {
-                terminal::say("note", &format!("{name}: its steps are not used: it does not say on how many GPUs"))
+                terminal::say("note", &format!("{name}: its steps are not used: it does not say on how many GPUs"));
             }
             None => {}
         }

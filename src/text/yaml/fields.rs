@@ -149,11 +149,6 @@ impl<'a> Fields<'a> {
         self.rest().next().map_or(Ok(()), |(key, node, _)| Err(node.unexpected(key, expected)))
     }
 
-    /// The number of entries, taken or not.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// The entries that were not taken.
     pub fn rest(&self) -> impl Iterator<Item = (&'a str, &'a Node, &'a Node)> {
         let left = self.entries.iter().zip(self.taken.clone()).filter(|(_, taken)| !taken);

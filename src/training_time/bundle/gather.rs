@@ -219,7 +219,7 @@ impl Gathering<'_> {
                 match step {
                     Some(Some(step)) => self.bundle.own_steps.push(step),
                     Some(None) => {
-                        notes.push("Its steps are not used: it does not say on how many GPUs they ran".to_owned())
+                        notes.push("Its steps are not used: it does not say on how many GPUs they ran".to_owned());
                     }
                     None => {}
                 }

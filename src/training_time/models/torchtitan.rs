@@ -39,7 +39,8 @@ pub(super) fn is_one(text: &str) -> bool {
 
 /// The tables of a configuration, with the keys that were used.
 struct Tables<'a> {
-    all: Vec<(&'a str, Fields<'a>)>,
+    /// Each with its name and the number of its keys.
+    all: Vec<(&'a str, usize, Fields<'a>)>,
     notes: Vec<String>,
     missing: Vec<MissingField>,
 }
@@ -47,17 +48,14 @@ struct Tables<'a> {
 impl<'a> Tables<'a> {
     fn of(root: &'a Node) -> Result<Self> {
         let entries = root.entries().unwrap_or_default();
-        let tables = entries.iter().filter(|(_, table)| table.entries().is_some());
-        let all = tables.map(|(name, table)| {
-            let name = name.text().unwrap_or_default();
-            Ok((name, Fields::of(table, name)?))
-        });
+        let tables = entries.iter().filter_map(|(name, table)| Some((name.text()?, table, table.entries()?.len())));
+        let all = tables.map(|(name, table, keys)| Ok((name, keys, Fields::of(table, name)?)));
         Ok(Self { all: all.collect::<Result<_>>()?, notes: Vec::new(), missing: Vec::new() })
     }
 
     /// The value of a key in the first of these tables that has it.
     fn find(&mut self, tables: &[&str], key: &str) -> Option<&'a Node> {
-        tables.iter().find_map(|name| self.all.iter_mut().find(|(known, _)| known == name)?.1.optional(key))
+        tables.iter().find_map(|name| self.all.iter_mut().find(|(known, ..)| known == name)?.2.optional(key))
     }
 
     /// The degree of a kind of parallelism, which is 1 where it is not said.
@@ -85,15 +83,18 @@ impl<'a> Tables<'a> {
         self.missing.push(MissingField { key: key.to_owned(), reason });
     }
 
-    /// Names of tables and keys that were not used.
+    /// Names of tables of which nothing was used, and of keys that were not in the others.
     fn unused(&self) -> Vec<String> {
-        let names = self.all.iter().flat_map(|(table, fields)| {
+        let mut names = Vec::new();
+        for (table, keys, fields) in &self.all {
             let rest: Vec<&str> = fields.rest().map(|(key, ..)| key).collect();
-            let is_whole = rest.len() == fields.len();
-            let keys = rest.into_iter().map(|key| format!("{table}.{key}"));
-            if is_whole { vec![(*table).to_owned()] } else { keys.collect() }
-        });
-        names.collect()
+            if rest.len() == *keys {
+                names.push((*table).to_owned());
+            } else {
+                names.extend(rest.into_iter().map(|key| format!("{table}.{key}")));
+            }
+        }
+        names
     }
 }
 
@@ -132,7 +133,9 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
         _ => tables.ask("model", "name and flavor say the model, and one is missing".to_owned()),
     }
     let training = training(&mut tables)?;
-    let unused = tables.unused();
+    let mut unused = tables.unused();
+    let outside = root.entries().unwrap_or_default().iter().filter(|(_, value)| value.entries().is_none());
+    unused.extend(outside.filter_map(|(key, _)| key.text().map(str::to_owned)));
     if !unused.is_empty() {
         tables.notes.push(format!("Not used: {}", unused.join(", ")));
     }

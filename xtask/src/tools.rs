@@ -142,7 +142,8 @@ pub fn for_webkit() -> Result<[PathBuf; 2]> {
     let advice = "apt-get install webkit2gtk-driver xvfb (or set WEBKIT and WEBKITDRIVER)";
     let driver = || named("WEBKITDRIVER", &["WebKitWebDriver"]);
     if driver().is_none() || find("xvfb-run").is_none() {
-        packages(&["webkit2gtk-driver", "xvfb", "xauth"], "WebKit", advice)?;
+        // It draws by OpenGL, for which Mesa has a driver without a graphics card.
+        packages(&["webkit2gtk-driver", "xvfb", "xauth", "libgl1-mesa-dri"], "WebKit", advice)?;
     }
     let browser = named("WEBKIT", &["MiniBrowser"]).or_else(|| {
         let libraries = fs::read_dir("/usr/lib").ok()?.filter_map(|entry| Some(entry.ok()?.path()));

@@ -173,7 +173,7 @@ impl Driver {
         let port = free.expect("a free port").port();
         let arguments = ["-a", &named("WEBKITDRIVER"), &format!("--port={port}")];
         let (process, output) = run(OsStr::new("xvfb-run"), &arguments);
-        let end = Instant::now() + Duration::from_secs(30);
+        let end = Instant::now() + Duration::from_secs(90);
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(Instant::now() < end, "WebKit's driver does not listen at port {port}");
             thread::sleep(Duration::from_millis(50));

@@ -25,7 +25,7 @@ use xtask::server::Server;
 /// Browsers that no test uses at the moment.
 static IDLE: Mutex<Vec<Driver>> = Mutex::new(Vec::new());
 
-/// Which browser is driven.
+/// The browser of a session, on which it depends how tests do what the standard has no command for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Also those that are made of it.
@@ -44,7 +44,7 @@ pub struct Driver {
     /// chromedriver stops when nobody can hear it any more.
     _output: BufReader<ChildStdout>,
     kind: Kind,
-    /// Requests beyond loopback come here, where there is nothing.
+    /// Requests of Chromium and Firefox beyond loopback come here, where there is nothing.
     proxy: Server,
 }
 
@@ -228,7 +228,7 @@ impl Driver {
         answer["value"].take()
     }
 
-    /// Which browser this is.
+    /// The browser that this session drives, as it was started.
     pub const fn kind(&self) -> Kind {
         self.kind
     }

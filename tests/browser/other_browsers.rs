@@ -25,8 +25,9 @@ fn wait_until(driver: &Driver, what: &str, condition: &str) {
     }
 }
 
-/// Opens the example, then a file that is chosen and to be kept.
-fn the_example_and_a_chosen_file_are_answered(driver: &Driver, server: &Server) {
+/// Opens the example, then a file that is chosen and to be kept, then the page without a network.
+fn the_main_flow(driver: &Driver) -> Server {
+    let server = Server::start(&dist(), "/tools/collectune/", 0).unwrap();
     driver.go(&server.url());
     wait_until(driver, "the page opens", IDLE);
     driver.run(
@@ -51,21 +52,18 @@ fn the_example_and_a_chosen_file_are_answered(driver: &Driver, server: &Server) 
     driver.run(choose, &[]);
     wait_until(driver, "the chosen file is answered", ANSWERED);
     wait_until(driver, "it comes to rest", IDLE);
-}
-
-fn serve() -> Server {
-    Server::start(&dist(), "/tools/collectune/", 0).unwrap()
+    server.take_down(true);
+    // The driver's reload passes by the copy, as a forced one does.
+    driver.go(&server.url());
+    wait_until(driver, "the page opens without a network", IDLE);
+    server
 }
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn firefox_answers_keeps_files_and_opens_without_a_network() {
-    let (server, driver) = (serve(), Driver::start_firefox());
-    the_example_and_a_chosen_file_are_answered(&driver, &server);
-    server.take_down(true);
-    // The driver's reload passes by the copy, as a forced one does.
-    driver.go(&server.url());
-    wait_until(&driver, "the page opens without a network", IDLE);
+    let driver = Driver::start_firefox();
+    let _server = the_main_flow(&driver);
     wait_until(
         &driver,
         "the chosen file was kept",
@@ -77,11 +75,8 @@ fn firefox_answers_keeps_files_and_opens_without_a_network() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn webkit_answers_and_opens_without_a_network() {
-    let (server, driver) = (serve(), Driver::start_webkit());
-    the_example_and_a_chosen_file_are_answered(&driver, &server);
-    server.take_down(true);
-    driver.go(&server.url());
-    wait_until(&driver, "the page opens without a network", IDLE);
+    let driver = Driver::start_webkit();
+    let _server = the_main_flow(&driver);
     driver.click(&driver.select("#open-example")[0]);
     wait_until(&driver, "the example is answered without a network", ANSWERED);
 }

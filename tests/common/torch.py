@@ -13,7 +13,7 @@ class Tensor:
     def __mul__(self, other):
         return self
 
-    __add__ = __neg__ = __mul__
+    __add__ = __mul__
 
     def __neg__(self):
         return self

@@ -10,6 +10,7 @@
 //! | [`site`] | what makes a site of what trunk built: the build's name, the offline copy, headers |
 //! | [`notices`] | the third-party notices |
 //! | [`plugin`] | the tuner plugin, built as it is deployed |
+//! | [`firefox`] | which browser tests don't run in Firefox, and why |
 //! | [`weight`] | what the shipped page weighs |
 
 pub mod circles;

@@ -161,7 +161,8 @@ fn named(variable: &str, names: &[&str]) -> Option<PathBuf> {
     env::var_os(variable).map(PathBuf::from).or_else(|| names.iter().find_map(|name| find(name)))
 }
 
-/// Installs packages of Debian.
+/// Installs packages of Debian by apt-get, without those that they only recommend. Returns an error that ends with
+/// `advice` if that fails.
 fn packages(names: &[&str], what: &str, advice: &str) -> Result<()> {
     install_by(as_root("apt-get").arg("update"), what, advice)?;
     let install = ["install", "-y", "--no-install-recommends"];

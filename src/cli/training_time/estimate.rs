@@ -250,7 +250,7 @@ struct Asked {
     name: String,
     model: Transformer,
     settings: EstimateSettings,
-    /// Those of logs.
+    /// The steps that logs among the files measured, one a log.
     steps: Vec<OwnStep>,
 }
 

@@ -23,6 +23,13 @@ pub struct GivenLayout {
     pub sharding: Option<Sharding>,
 }
 
+impl GivenLayout {
+    /// The GPUs of one replica: `tp × pp × cp`.
+    pub fn replica_gpus(&self) -> u64 {
+        u64::from(self.tensor) * u64::from(self.pipeline) * u64::from(self.context)
+    }
+}
+
 impl Default for GivenLayout {
     fn default() -> Self {
         Self {

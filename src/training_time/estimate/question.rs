@@ -165,8 +165,7 @@ impl EstimateSettings {
     /// The question about a layout.
     fn question<'a>(&self, model: &'a Transformer, device: &'a Device, layout: GivenLayout) -> StepQuestion<'a> {
         let GivenLayout { tensor, pipeline, context, expert, virtual_stages, micro_batch, .. } = layout;
-        let beside = u64::from(tensor) * u64::from(pipeline) * u64::from(context);
-        let data = u32::try_from(self.gpus / beside.max(1)).unwrap_or(u32::MAX).max(1);
+        let data = u32::try_from(self.gpus / layout.replica_gpus().max(1)).unwrap_or(u32::MAX).max(1);
         StepQuestion {
             model,
             device,
@@ -253,10 +252,10 @@ impl EstimateSettings {
     /// Sequences of a step: as given for all replicas or for each, or about four million tokens in as many sequences as
     /// all GPUs can share.
     pub fn batch(&self) -> u64 {
-        let of_layout = self.replica_batch.zip(self.layout).map(|(batch, layout)| {
-            let beside = u64::from(layout.tensor) * u64::from(layout.pipeline) * u64::from(layout.context);
-            batch.saturating_mul((self.gpus / beside.max(1)).max(1))
-        });
+        let of_layout = self
+            .replica_batch
+            .zip(self.layout)
+            .map(|(batch, layout)| batch.saturating_mul((self.gpus / layout.replica_gpus().max(1)).max(1)));
         self.global_batch.or(of_layout).unwrap_or_else(|| {
             let usual = (USUAL_TOKENS / u64::from(self.sequence).max(1)).max(1);
             usual.next_multiple_of(self.gpus.max(1).next_power_of_two().min(usual.next_power_of_two()))
@@ -336,7 +335,7 @@ impl EstimateSettings {
         device: &'a Device,
         layout: GivenLayout,
     ) -> Result<StepQuestion<'a>, EstimateError> {
-        let product = u64::from(layout.tensor) * u64::from(layout.pipeline) * u64::from(layout.context);
+        let product = layout.replica_gpus();
         if product == 0 || !self.gpus.is_multiple_of(product) {
             return Err(EstimateError::Product { product, gpus: self.gpus });
         }

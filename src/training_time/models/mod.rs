@@ -107,7 +107,7 @@ pub enum ModelFormat {
     Megatron,
     /// A configuration of DeepSpeed.
     DeepSpeed,
-    /// TorchTitan's TOML.
+    /// TorchTitan's TOML: a model by its name and flavor, and how it is trained.
     TorchTitan,
 }
 

@@ -667,17 +667,20 @@ fn a_training_log_is_a_model_with_its_layout_and_a_measured_step() {
         read.files[0].holds,
         "a model of 7.50 billion parameters; a step took 6.500 s, the median of 3 iterations"
     );
-    let step = read.own_steps[0];
+    let step = read.own_steps_of("train.log")[0];
     assert_eq!((step.gpus, step.layout.tensor, step.global_batch, step.time_us), (16, 2, Some(128), 6_500_000.0));
     // What comes before the arguments, a shell's trace of hundreds of kilobytes, hides none of them.
     let traced = format!("{}{LOG}", "+ export A=B\n".repeat(40_000));
-    assert_eq!(bundle(&[("slurm.out", &traced)]).own_steps.len(), 1);
+    assert_eq!(bundle(&[("slurm.out", &traced)]).own_steps_of("slurm.out").len(), 1);
+    // It is no step of another model, whose file is beside it.
+    let toml = "[model]\nname = \"llama3\"\nflavor = \"70B\"\n[training]\nseq_len = 8192\n";
+    assert_eq!(bundle(&[("train.log", LOG), ("llama.toml", toml)]).own_steps_of("llama.toml"), []);
     // A log of the library is none of training, whatever else is in it.
     let logged = format!("{LOG}node1:1:2 [0] NCCL INFO Bootstrap : Using eth0\n");
     assert!(open("nccl.log", logged.as_bytes()).is_err());
     let unsaid = LOG.replace("world_size ......", "world ......");
     let read = bundle(&[("train.log", &unsaid)]);
-    assert_eq!(read.own_steps, []);
+    assert_eq!(read.own_steps_of("train.log"), []);
     assert!(read.files[0].notes.iter().any(|note| note.contains("on how many GPUs")), "{:?}", read.files[0].notes);
 }
 

@@ -261,7 +261,7 @@ fn read_models(words: &[String]) -> Result<Asked, CliError> {
     let (mut missing, mut steps) = (Vec::new(), Vec::new());
     for word in words {
         let (name, file) = model(word)?;
-        match file.measured.map(|measured| EstimateSettings::logged_step(&file.training, measured)) {
+        match EstimateSettings::logged_step(&file) {
             Some(Some(step)) => steps.push(step),
             Some(None) => {
                 terminal::say("note", &format!("{name}: its steps are not used: it does not say on how many GPUs"));

@@ -212,16 +212,11 @@ impl Gathering<'_> {
             }
             TrainingFile::ModelFile(file) => {
                 let holds = model_file_holds(&file);
-                let step = file.measured.map(|measured| EstimateSettings::logged_step(&file.training, measured));
                 let notes = &mut self.bundle.files[index].notes;
                 notes.extend(file.notes.iter().cloned());
                 notes.extend(file.missing.iter().map(|open| format!("{}: {}", open.key, open.reason)));
-                match step {
-                    Some(Some(step)) => self.bundle.own_steps.push(step),
-                    Some(None) => {
-                        notes.push("Its steps are not used: it does not say on how many GPUs they ran".to_owned());
-                    }
-                    None => {}
+                if EstimateSettings::logged_step(&file) == Some(None) {
+                    notes.push("Its steps are not used: it does not say on how many GPUs they ran".to_owned());
                 }
                 self.bundle.model_files.push((path.to_owned(), *file));
                 (holds, FileUse::Used)

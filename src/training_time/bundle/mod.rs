@@ -13,8 +13,8 @@ pub use questions::{Answers, Candidate, FileAnswer, FileQuestion, QuestionKind, 
 
 use super::{
     catalogue::Catalogue,
-    estimate::own_steps::OwnStep,
-    models::{ModelFile, TrainingSettings},
+    estimate::{own_steps::OwnStep, question::EstimateSettings},
+    models::ModelFile,
     read::{ConfiguredRun, Sampling, TrainingFile, name::leaf},
     regressors::SavedModel,
     run::Run,
@@ -102,7 +102,7 @@ pub struct Bundle {
     pub models: Vec<SavedModel>,
     /// Models whose steps can be estimated, and how they are trained, each with its file's name.
     pub model_files: Vec<(String, ModelFile)>,
-    /// Measured steps of such a model.
+    /// Measured steps of tables, which name no model.
     pub own_steps: Vec<OwnStep>,
     /// The names of the files that they are from.
     pub own_step_files: Vec<String>,
@@ -116,9 +116,15 @@ pub struct Bundle {
 
 impl Bundle {
     /// What the files say of how a model is trained: its own file, and those that have no model.
-    pub fn training_of<'a>(&'a self, model: &'a str) -> impl Iterator<Item = (&'a str, &'a TrainingSettings)> {
+    pub fn training_of<'a>(&'a self, model: &'a str) -> impl Iterator<Item = (&'a str, &'a ModelFile)> {
         let is_of = move |(name, file): &&(String, ModelFile)| file.model.is_none() || name == model;
-        self.model_files.iter().filter(is_of).map(|(name, file)| (name.as_str(), &file.training))
+        self.model_files.iter().filter(is_of).map(|(name, file)| (name.as_str(), file))
+    }
+
+    /// The measured steps of a model: those of tables, which name none, and that of its own log.
+    pub fn own_steps_of(&self, model: &str) -> Vec<OwnStep> {
+        let logged = self.training_of(model).filter_map(|(_, file)| EstimateSettings::logged_step(file)?);
+        self.own_steps.iter().copied().chain(logged).collect()
     }
 
     /// Memory of a run's device in GiB: what the run says, else the catalogue of the GPU of a cluster, by index.

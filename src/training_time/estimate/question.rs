@@ -17,7 +17,7 @@ use super::{
 use crate::training_time::{
     catalogue::Catalogue,
     memory::RESERVE_GIB,
-    models::{MeasuredStep, TrainingSettings, Transformer},
+    models::{ModelFile, TrainingSettings, Transformer},
 };
 
 /// A step that is asked about; `None` is chosen as usual.
@@ -235,18 +235,19 @@ impl EstimateSettings {
         self
     }
 
-    /// The step that a log has, of the layout that its arguments say; `None` where they don't say on how many GPUs.
-    pub fn logged_step(training: &TrainingSettings, measured: MeasuredStep) -> Option<OwnStep> {
-        training.data?;
-        let settings = Self::default().as_trained(training);
-        Some(OwnStep {
+    /// The step that a log measured, of the layout that its arguments say; `None` of a file without any, and
+    /// `Some(None)` where the arguments don't say on how many GPUs it ran.
+    pub fn logged_step(file: &ModelFile) -> Option<Option<OwnStep>> {
+        let measured = file.measured?;
+        let settings = Self::default().as_trained(&file.training);
+        Some(file.training.data.and(settings.layout).map(|layout| OwnStep {
             gpus: settings.gpus,
-            layout: settings.layout?,
-            sequence: training.sequence,
+            layout,
+            sequence: file.training.sequence,
             global_batch: settings.global_batch,
             time_us: measured.time_us,
             line: measured.line,
-        })
+        }))
     }
 
     /// Sequences of a step: as given for all replicas or for each, or about four million tokens in as many sequences as

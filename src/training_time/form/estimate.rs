@@ -68,7 +68,7 @@ impl TrainingTime {
         let chosen = form.chosen(Field::new("e.model", "Model", Control::One(options)).usually(usual.clone()));
         let name = chosen.unwrap_or(&usual).to_owned();
         let own = models().find(|(known, _)| **known == name).map(|(_, model)| model.clone());
-        let trained = bundle.training_of(&name).map(|(_, training)| training);
+        let trained = bundle.training_of(&name).map(|(_, file)| &file.training);
         let mut settings = trained.fold(EstimateSettings::default(), EstimateSettings::as_trained);
         let model = own.or_else(|| known(&name).ok()).map(|model| (name, model));
         let told =
@@ -137,7 +137,8 @@ impl TrainingTime {
                 progress.report("Searching layouts", (share * 100.0) as u64, 100);
                 ControlFlow::Continue(())
             };
-            let answer = settings.answer(&model, &bundle.catalogue, &bundle.own_steps, progress);
+            let steps = bundle.own_steps_of(&name);
+            let answer = settings.answer(&model, &bundle.catalogue, &steps, progress);
             (name, model, answer.map_err(|error| error.to_string()))
         });
     }

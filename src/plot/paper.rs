@@ -206,6 +206,16 @@ impl<'a> Paper<'a> {
         self.sheet.borrow_mut().rectangle(from, to, colour.to_backend_color())
     }
 
+    /// A square about as large as a disc, whose edges are those of device pixels.
+    pub fn square(&self, (x, y): (f64, f64), radius: f64, colour: &impl Color) -> Result<(), DrawError> {
+        if self.is_outside((x, y)) {
+            return Ok(());
+        }
+        let side = self.snapped(radius * std::f64::consts::PI.sqrt()).max(self.pixel());
+        let (left, top) = (self.snapped(x - side / 2.0), self.snapped(y - side / 2.0));
+        self.rectangle(&Rect { left, top, right: left + side, bottom: top + side }, colour)
+    }
+
     pub fn disc(&self, centre: (f64, f64), radius: f64, colour: &impl Color) -> Result<(), DrawError> {
         self.circle(centre, radius, &colour.to_rgba().filled())
     }

@@ -338,7 +338,7 @@ fn kernels_beside_collectives_with_shared_data() {
         let said = |words: &str| {
             steps.iter().find(|step| step[2].as_str().unwrap().starts_with(words)).map(|step| after(step))
         };
-        let (work, all) = (said("").unwrap(), said("Every model").unwrap());
+        let (work, all) = (said("").unwrap(), said("Each model").unwrap());
         let models: Vec<String> =
             grew.as_array().unwrap().iter().map(|step| format!("{} after {:.0} ms", step[1], after(step))).collect();
         println!(

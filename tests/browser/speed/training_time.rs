@@ -139,10 +139,11 @@ fn all_regressors_of_a_cluster_with_shared_data() {
     for mode in ["default", "parity"] {
         let (mut learnt, mut count) = (Vec::new(), 0);
         for _ in 0..3 {
-            let fragment = format!("&mode={mode}&s.gpus=32&s.between=1&s.b=4");
+            let fragment = format!("&mode={mode}&s.gpus=32&s.between=1&s.b=4&tab=layouts");
             let page = drop_at(&fragment, &["ett/Perlmutter"], Some(EVERYTHING.as_bytes()));
             page.wait_until(|| Seen::of(&page).first(|moment| moment.layouts > 0) > 0.0, "there are layouts");
             let seen = Seen::of(&page);
+            page.show("Regressors");
             count = trained(&page);
             learnt.push(seen.first(|moment| moment.layouts > 0) - seen.first(|moment| !moment.title.is_empty()));
         }
@@ -267,9 +268,9 @@ fn changes(page: &Page, label: &str, event: &str, values: &[&str]) -> (Vec<f64>,
 #[test]
 #[ignore = "needs the built page: cargo xtask bench"]
 fn the_search_of_1024_gpus_with_shared_data() {
-    let fragment = "&s.gpus=512&s.batch=1024";
+    let fragment = "&s.gpus=512&s.batch=1024&tab=layouts";
     let page = drop_at(fragment, &["ett/Perlmutter", "ett/examples"], None);
-    page.wait_until(|| Seen::of(&page).broken_down_ms() > 0.0, "there is a breakdown");
+    page.wait_until(|| Seen::of(&page).first(|moment| moment.layouts > 0) > 0.0, "there are layouts");
     page.wait_until_idle();
     page.wait_for_text("The errors are those at samples, or published steps, that were held out.");
     let values = ["1024", "512", "1024", "512", "1024"].map(Value::from).to_vec();

@@ -268,8 +268,8 @@ fn a_page_that_has_stopped() {
     let mut found = Findings::default();
     let page = with_sweep();
     page.run(
-        "const error = new WebAssembly.RuntimeError('unreachable');
-         window.dispatchEvent(new ErrorEvent('error', { message: 'Uncaught RuntimeError: unreachable', error }))",
+        "const error = new window.WebAssembly.RuntimeError('unreachable');
+         window.dispatchEvent(new window.ErrorEvent('error', { message: 'Uncaught RuntimeError: unreachable', error }))",
         &[],
     );
     page.find("dialog", "The page has stopped");

@@ -279,7 +279,7 @@ fn what_the_page_is_and_diagnostics_without_data() {
         "239 rows, 1 left out",
         "Training: ",
         "last error: none",
-        "Chrome/",
+        page.text_of("return navigator.userAgent.match(/(Chrome|Firefox)\\/\\d+/)[0]").as_str(),
     ] {
         assert!(about.contains(part), "no {part} in {about}");
     }
@@ -320,8 +320,8 @@ fn a_page_that_stops_offers_its_diagnostics() {
     let page = Page::open();
     // A trap in WebAssembly reaches the page as this event.
     page.run(
-        "const error = new WebAssembly.RuntimeError('unreachable');
-         window.dispatchEvent(new ErrorEvent('error', { message: 'Uncaught RuntimeError: unreachable', error }))",
+        "const error = new window.WebAssembly.RuntimeError('unreachable');
+         window.dispatchEvent(new window.ErrorEvent('error', { message: 'Uncaught RuntimeError: unreachable', error }))",
         &[],
     );
     page.find("dialog", "The page has stopped");

@@ -12,11 +12,16 @@ fn with_sweep() -> Page {
     Page::with_files(&[("sweep.csv", noisy_sweep().as_bytes())])
 }
 
-/// All that Tab should reach, in the order of the document. Of the buttons of a choice that is the chosen one.
+/// All that Tab should reach, in the order of the document. Of the buttons of a choice that is the chosen one. In
+/// Firefox it is everything that can be scrolled as well.
 const STOPS: &str = "
-    window.stops = [...document.querySelectorAll(
-        'a[href], button:enabled, input:enabled, select:enabled, textarea:enabled, summary, [tabindex=\"0\"]')]
-        .filter((stop) => stop.tabIndex >= 0 && stop.checkVisibility({ visibilityProperty: true })
+    const isControl = (element) => element.tabIndex >= 0 && element.matches(
+        'a[href], button:enabled, input:enabled, select:enabled, textarea:enabled, summary, [tabindex=\"0\"]');
+    const canScroll = (element) => navigator.userAgent.includes('Firefox') && element.matches('body *')
+        && ['X', 'Y'].some((side) => ['auto', 'scroll'].includes(getComputedStyle(element)[`overflow${side}`]))
+        && (element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight);
+    window.stops = [...document.querySelectorAll('*')]
+        .filter((stop) => (isControl(stop) || canScroll(stop)) && stop.checkVisibility({ visibilityProperty: true })
             && !(stop.type === 'radio' && !stop.checked));
     stops[0].focus({ focusVisible: true });
     return stops.length;

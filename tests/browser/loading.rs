@@ -144,7 +144,7 @@ fn code_that_is_broken_is_said() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_browser_without_webassembly_is_told() {
     let page = Page::closed();
-    page.before_loading("delete globalThis.WebAssembly");
+    page.before_loading("delete window.WebAssembly");
     page.visit("");
     page.wait_for_state("failed");
     page.wait_for_text("This browser has no WebAssembly");

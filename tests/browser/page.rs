@@ -311,8 +311,14 @@ impl Page {
     }
 
     /// Presses keys, one after the other, wherever the focus is.
+    ///
+    /// In Firefox Tab leaves the page for the browser's own controls after the last stop. Its driver goes on sending keys
+    /// to the page, which don't activate anything then, until the window has the focus again.
     pub fn press(&self, keys: &str) {
         self.driver().press(keys);
+        if keys.contains(key::TAB) && self.driver().kind() == Kind::Firefox {
+            self.run("if (!document.hasFocus()) window.focus()", &[]);
+        }
     }
 
     /// Presses a key while Control is held.
@@ -358,7 +364,9 @@ impl Page {
         self.run(
             "const data = new DataTransfer();
              data.setData('text/plain', arguments[0]);
-             const options = { clipboardData: data, bubbles: true, cancelable: true };
+             // Firefox takes the text itself.
+             const text = { dataType: 'text/plain', data: arguments[0] };
+             const options = { clipboardData: data, ...text, bubbles: true, cancelable: true };
              return !(document.activeElement ?? document.body).dispatchEvent(new ClipboardEvent('paste', options));",
             &[text.into()],
         ) == true

@@ -5,6 +5,7 @@ use plotters_canvas::CanvasBackend;
 use wasm_bindgen::{JsCast, prelude::*};
 use web_sys::{CanvasRenderingContext2d, Element, EventTarget, HtmlCanvasElement, ResizeObserver};
 
+use super::backend::FillingBackend;
 use crate::plot::{DrawError, Style};
 
 /// The size of a canvas in device pixels, and the number of device pixels in a CSS pixel.
@@ -46,7 +47,7 @@ impl CanvasSize {
 pub(super) fn paint<T>(
     canvas: &HtmlCanvasElement,
     style: &Style,
-    draw: impl FnOnce(CanvasBackend) -> Result<T, DrawError>,
+    draw: impl FnOnce(FillingBackend) -> Result<T, DrawError>,
 ) -> Option<T> {
     let (columns, rows) = style.size_in_units();
     let (columns, rows) = (columns.div_ceil(style.fineness), rows.div_ceil(style.fineness));
@@ -60,7 +61,7 @@ pub(super) fn paint<T>(
     context.clear_rect(0.0, 0.0, f64::from(columns), f64::from(rows));
     context.scale(scale, scale).ok()?;
     context.set_line_join("round");
-    match draw(CanvasBackend::with_canvas_object(canvas.clone())?) {
+    match draw(FillingBackend::new(CanvasBackend::with_canvas_object(canvas.clone())?, context)) {
         Ok(drawn) => Some(drawn),
         Err(error) => {
             web_sys::console::error_1(&format!("the chart could not be drawn: {error}").into());

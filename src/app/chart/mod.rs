@@ -29,6 +29,7 @@ use crate::{
     tuning::export::ExportFormat,
 };
 
+mod backend;
 mod canvas;
 mod data;
 mod drawing;

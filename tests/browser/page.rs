@@ -2,11 +2,13 @@
 
 use std::{
     fs,
+    io::Read,
     path::PathBuf,
     thread,
     time::{Duration, Instant},
 };
 
+use flate2::read::ZlibDecoder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use xtask::server::Server;
@@ -458,7 +460,15 @@ impl Page {
     /// Prints on A4. Answers how many pages that takes.
     pub fn print(&self) -> usize {
         let document = self.driver().print(json!({ "page": { "width": 21, "height": 29.7 }, "shrinkToFit": false }));
-        let text: String = document.iter().map(|byte| char::from(*byte)).collect();
+        // Firefox compresses what says which objects are pages.
+        let mut parts = vec![document.clone()];
+        for (at, _) in document.windows(7).enumerate().filter(|(_, window)| window == b"stream\n") {
+            let mut inflated = Vec::new();
+            // Stops at the end of the stream, or at once where it is no such stream.
+            let _ = ZlibDecoder::new(&document[at + 7..]).read_to_end(&mut inflated);
+            parts.push(inflated);
+        }
+        let text: String = parts.concat().iter().map(|byte| char::from(*byte)).collect();
         text.matches("/Type /Page").count() - text.matches("/Type /Pages").count()
     }
 

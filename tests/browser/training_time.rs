@@ -4,10 +4,9 @@ pub use crate::support::real::files as samples;
 use crate::{look::assert_fits_a_phone, page::Page, support::real};
 
 /// The page with a folder of the shared samples and other files beside it, everything answered.
-fn dropped(fragment: &str, folders: &[&str], beside: &[(&str, &[u8])]) -> Page {
+fn dropped(fragment: &str, folders: &[&str]) -> Page {
     let files = samples(folders);
-    let mut files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
-    files.extend(beside);
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
     let page = Page::open_at(fragment);
     page.drop_folder("bundle", &files);
     page.wait_until(|| page.look_for("button", "Share").is_some(), "the files are read");
@@ -119,8 +118,9 @@ fn the_workbench_fits_a_narrow_window_and_is_readable() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_tuned_curve_is_handed_over_with_shared_data() {
     let sweep = real::file("tuning/all_reduce_1n.csv");
-    let beside = [("all_reduce_1n.csv", sweep.as_slice())];
-    let page = dropped("", &["ett/Perlmutter", "ett/examples"], &beside);
+    let page = dropped("", &["ett/Perlmutter", "ett/examples"]);
+    page.drop_files(&[("all_reduce_1n.csv", &sweep)]);
+    page.wait_until_idle();
     let marked = "return [...document.querySelectorAll('nav .is-loaded')].map((tab) => tab.innerText)";
     assert_eq!(page.run(marked, &[]), serde_json::json!(["Tuning", "Training time"]), "both have files");
     page.click("link", "Training time");
@@ -147,8 +147,9 @@ fn a_tuned_curve_is_handed_over_with_shared_data() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_slowdown_is_handed_over_with_shared_data() {
     let kernels = real::file("overlap/merged_features_82sm.csv");
-    let beside = [("merged_features_82sm.csv", kernels.as_slice())];
-    let page = dropped("", &["ett/Perlmutter", "ett/examples"], &beside);
+    let page = dropped("", &["ett/Perlmutter", "ett/examples"]);
+    page.drop_files(&[("merged_features_82sm.csv", &kernels)]);
+    page.wait_until_idle();
     page.click("link", "Overlap");
     page.wait_until_idle();
     page.click("button", "in training time");
@@ -248,7 +249,7 @@ fn what_is_missing_is_named_and_can_be_sampled_with_shared_data() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn coverage_curves_and_files_are_shown_with_shared_data() {
     let folders = ["ett/Perlmutter", "ett/examples", "ett/sampling"];
-    let page = dropped("", &folders, &[]);
+    let page = dropped("", &folders);
     page.show("Samples");
     page.wait_for_text("Coverage of the samplings");
     assert!(page.rows("Which points of the samplings are there") > 15);

@@ -128,11 +128,11 @@ const DYING_WORKERS: &str = "
                 return super.postMessage(message, ...rest);
             }
             const words = 'panicked at src/made/up.rs:1:1: a test';
-            const panicked = new Uint8Array([5, words.length, ...[...words].map((letter) => letter.charCodeAt(0))]);
+            const panicked = new window.Uint8Array([5, words.length, ...[...words].map((letter) => letter.charCodeAt(0))]);
             // Once what was asked before is answered.
             const panic = () => {
                 if (this.waiting > 0) return setTimeout(panic, 5);
-                this.die(new MessageEvent('message', { data: [panicked.buffer] }));
+                this.die(new window.MessageEvent('message', { data: [panicked.buffer] }));
             };
             setTimeout(panic);
         }

@@ -314,8 +314,8 @@ impl Page {
 
     /// Presses keys, one after the other, wherever the focus is.
     ///
-    /// In Firefox Tab leaves the page for the browser's own controls after the last stop. Its driver goes on sending keys
-    /// to the page, which don't activate anything then, until the window has the focus again.
+    /// In Firefox Tab leaves the page for the browser's own controls after the last stop. Its driver goes on sending
+    /// keys to the page, which don't activate anything then, until the window has the focus again.
     pub fn press(&self, keys: &str) {
         self.driver().press(keys);
         if keys.contains(key::TAB) && self.driver().kind() == Kind::Firefox {

@@ -18,6 +18,7 @@ mod commands;
 mod diagnostics;
 mod drop;
 mod example;
+mod executor;
 mod export;
 mod fields;
 mod file_line;
@@ -92,6 +93,7 @@ use workbench::WorkbenchPage;
 /// Draws the page into the body of the document.
 pub fn run() {
     panic_page::install();
+    executor::install();
     mount_to_body(App);
 }
 

@@ -1,11 +1,7 @@
 //! Which browser tests don't run in Firefox, and why.
 
 /// Names of tests, as `module::test`, with the reason. `docs/ux.md` lists them too; a test holds the two together.
-pub const LEFT_OUT: [(&str, &str); 6] = [
-    (
-        "share::paper_has_charts_and_all_rows_and_no_controls",
-        "between asking for the paper and laying it out Firefox lets no task of the page run, so that charts and closed tabs are missing on it",
-    ),
+pub const LEFT_OUT: [(&str, &str); 5] = [
     ("look::the_pictures_in_the_readme_are_current", "its pictures are Chromium's"),
     ("offline::it_can_be_installed", "Firefox on a desktop installs no page"),
     ("loading::a_slow_line_shows_the_page_at_once_and_how_much_has_come", "its driver can't slow the network down"),

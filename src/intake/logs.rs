@@ -74,11 +74,13 @@ pub(super) fn opened(log: SweepLog, file: &File<'_>) -> Result<Opened> {
 }
 
 /// Joins logs of the same processes: with `NCCL_DEBUG_FILE` the library logs its choices to another file than the
-/// table. `mappings` are those with which the files were opened.
+/// table. Process numbers repeat themselves, in containers from launch to launch: choices that would belong to several
+/// tables belong to none. `mappings` are those with which the files were opened.
 pub(super) fn join(files: &mut [OpenedFile], mappings: &[Option<Mapping>]) {
+    let of_one: Vec<bool> = files.iter().map(|file| is_of_one_table(file, files)).collect();
     for at in 0..files.len() {
         let Some(mut log) = files[at].log.take().filter(SweepLog::has_runs) else { continue };
-        let others = files.iter().enumerate().filter(|(other, _)| *other != at);
+        let others = files.iter().enumerate().filter(|(other, _)| *other != at && of_one[*other]);
         let teller = others.filter_map(|(_, other)| Some((&other.report.name, other.log.as_ref()?)));
         let tellers: Vec<String> =
             teller.filter(|(_, other)| log.adopt(other)).map(|(name, _)| excerpt(name)).collect();
@@ -96,6 +98,13 @@ pub(super) fn join(files: &mut [OpenedFile], mappings: &[Option<Mapping>]) {
             (report.outcome, *content, *origins) = (joined.outcome, joined.content, joined.origins);
         }
     }
+}
+
+/// Whether the choices that a file logs are those of exactly one table, in itself or in another file.
+fn is_of_one_table(file: &OpenedFile, files: &[OpenedFile]) -> bool {
+    let Some(log) = &file.log else { return false };
+    let tables = files.iter().filter_map(|other| other.log.as_ref()).filter(|other| other.is_of_processes_of(log));
+    tables.count() == 1
 }
 
 /// A description of the debug lines.

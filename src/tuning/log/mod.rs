@@ -111,6 +111,11 @@ impl SweepLog {
         Ok(LogRows { rows, reading: told.reading, notes })
     }
 
+    /// Whether a run of this log has processes that logged decisions in another one.
+    pub fn is_of_processes_of(&self, other: &Self) -> bool {
+        self.runs.iter().any(|run| run.has_any_of(&other.speakers))
+    }
+
     /// Adds the decisions that the same processes logged in another file (`NCCL_DEBUG_FILE`). Returns whether it has
     /// any for a run of this log.
     pub fn adopt(&mut self, other: &Self) -> bool {

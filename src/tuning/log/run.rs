@@ -124,9 +124,14 @@ impl LoggedRun {
         )
     }
 
+    /// Whether any of its processes is among these.
+    pub(super) fn has_any_of(&self, processes: &BTreeSet<u64>) -> bool {
+        !self.devices.processes.is_disjoint(processes)
+    }
+
     /// Adds decisions from another log if that is of the same processes. Returns whether it is.
     pub(super) fn adopt(&mut self, decisions: &BTreeMap<LibraryDecision, u64>, speakers: &BTreeSet<u64>) -> bool {
-        let is_own = self.decided.is_empty() && !self.devices.processes.is_disjoint(speakers);
+        let is_own = self.decided.is_empty() && self.has_any_of(speakers);
         if is_own {
             self.decided.clone_from(decisions);
         }

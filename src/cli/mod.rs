@@ -23,6 +23,7 @@ mod terminal;
 mod threads;
 mod topology;
 mod training_time;
+mod tune;
 mod tuning;
 
 use std::{env, ffi::OsString, process::ExitCode};
@@ -86,6 +87,7 @@ commands! {
         Topology(topology::Topology),
         #[command(subcommand)]
         Overlap(overlap::Overlap),
+        Tune(tune::Tune),
         Reach(reach::Reach),
         Report(report::Report),
         Measure(measure::Measure),

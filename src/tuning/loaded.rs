@@ -310,10 +310,11 @@ impl LoadedTuning {
         if recommendations.is_empty() {
             return Err(TuningStudyError::NothingToDeploy);
         }
+        let between_sizes = if options.measured_only { Vec::new() } else { self.study.between_sizes()? };
         let input = ExportInput {
             sweep: self.study.sweep(),
             recommendations: &recommendations,
-            between_sizes: &self.study.between_sizes()?,
+            between_sizes: &between_sizes,
             names: &self.files.sweeps,
             set: self.set.as_deref(),
             level: self.study.confidence().level,

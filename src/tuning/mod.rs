@@ -20,6 +20,7 @@ pub mod ab;
 pub mod address;
 pub mod aggregate;
 pub mod baselines;
+pub mod campaign;
 mod ceilings;
 pub(crate) mod charts;
 pub mod columns;

@@ -16,4 +16,5 @@ mod topology_wrong_answers;
 mod train_and_predict;
 mod training_time;
 mod training_time_wrong_answers;
+mod tune;
 mod tuning_wrong_answers;

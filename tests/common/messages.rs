@@ -175,7 +175,9 @@ const OF_OTHERS: [&str; 6] = [
 ];
 
 /// Options of other programs that messages name, with what must stand in the same text.
-const FOREIGN: [(&str, &str); 6] = [
+const FOREIGN: [(&str, &str); 8] = [
+    ("--map-by", "mpirun"),
+    ("--ntasks-per-node", "srun"),
     ("--section", "profile with"),
     ("--format", "csv"),
     ("--report", "nsys"),
@@ -363,7 +365,7 @@ fn bad_files(folder: &TempDir) -> BTreeMap<&'static str, String> {
 }
 
 /// How a command is given a file: `{}` stands for it, `{conf}`, `{sweep}` and `{runs}` for good ones.
-const TEMPLATES: [(&str, &str); 32] = [
+const TEMPLATES: [(&str, &str); 34] = [
     ("tuning train", "tuning train {}"),
     ("tuning predict", "tuning predict {} --collective all_reduce --nodes 2 --ranks 16 --size 1M"),
     ("tuning predict", "tuning predict --model {} --collective all_reduce --nodes 2 --ranks 16"),
@@ -396,6 +398,8 @@ const TEMPLATES: [(&str, &str); 32] = [
     ("reach", "reach {sweep} --conf {}"),
     ("report", "report {}"),
     ("tuning chart", "tuning chart {}"),
+    ("tune", "tune --simulate {} --collective all_reduce --nodes 2 --ranks 16 --dry-run"),
+    ("tune", "tune --resume {}"),
 ];
 
 #[test]

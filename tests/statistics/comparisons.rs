@@ -8,7 +8,7 @@ use collectune::{
     math::{Stream, exp},
     tuning::ab::{
         AbAnswer, AbQuestion, judge,
-        script::{AbArm, CampaignPlan},
+        script::{AbArm, CampaignPlan, balanced_order},
         verdict::RuleVerdict,
     },
 };
@@ -53,7 +53,7 @@ fn made(design: &Design, seed: u64) -> AbAnswer {
     };
     let mut runs = vec![[Vec::new(), Vec::new()]; RULES * SIZES];
     let mut level = 0.0;
-    for (arm, repeat) in campaign.order() {
+    for (arm, repeat) in balanced_order(campaign.repeats, campaign.seed) {
         level += design.walk * stream.normal();
         let mut common = level + design.of_launches * stream.normal();
         let of_arm = match arm {

@@ -95,6 +95,7 @@ impl Export {
             version: self.machine.library_version,
             gpu: self.machine.gpu,
             leaves_out_built_in: self.without_built_in,
+            measured_only: false,
         };
         if options.displaced().is_none() {
             let why = "RCCL has a table of its own on gfx950 from 2.28.3 on (--gpu gfx950)";

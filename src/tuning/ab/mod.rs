@@ -7,7 +7,7 @@
 //! becomes of a rule.
 
 pub(crate) mod arms;
-mod listing;
+pub(crate) mod listing;
 mod outcome;
 mod rank;
 mod rccl_sweep;

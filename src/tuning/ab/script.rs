@@ -73,30 +73,6 @@ impl CampaignPlan {
     /// The most launches of each arm.
     pub const MAX_REPEATS: u32 = 99;
 
-    /// The order of the launches: (arm, repeat from 1). In every three repeats each arm comes once first, once second
-    /// and once third. Every other three mirrors the three before, so that each arm runs as often before as after each
-    /// of the others.
-    pub fn order(&self) -> Vec<(AbArm, u32)> {
-        let mut stream = Stream::new(self.seed);
-        let mut order = Vec::new();
-        let mut rows: Vec<[AbArm; 3]> = Vec::new();
-        for repeat in 1..=self.repeats.clamp(1, Self::MAX_REPEATS) {
-            let place = (repeat - 1) as usize % 6;
-            if place == 0 {
-                let mut first = AbArm::ALL;
-                stream.shuffle(&mut first);
-                let [a, b, c] = first;
-                let mut turns = [[a, b, c], [b, c, a], [c, a, b]];
-                stream.shuffle(&mut turns);
-                let mut mirrored = turns.map(|[a, b, c]| [c, b, a]);
-                stream.shuffle(&mut mirrored);
-                rows = turns.into_iter().chain(mirrored).collect();
-            }
-            order.extend(rows[place].map(|arm| (arm, repeat)));
-        }
-        order
-    }
-
     /// The campaign as a bash script. The name of each log has its arm and repeat.
     pub fn script(&self) -> String {
         let Self { collective, scale, sizes, repeats, seed, .. } = self;
@@ -115,7 +91,7 @@ impl CampaignPlan {
         text += "# A gap of NVIDIA's example plugin is one channel: there the empty file is no default.\n";
         text += "printf '' >logs/empty.conf\n\n";
         text += &launch::warm_up(*sizes, *collective);
-        for (arm, repeat) in self.order() {
+        for (arm, repeat) in balanced_order(*repeats, *seed) {
             let log = format!("{collective}_{}n_{}_r{repeat}.log", scale.nodes, arm.word());
             let environment = match arm {
                 AbArm::Default => vec![],
@@ -130,6 +106,30 @@ impl CampaignPlan {
     fn loaded(&self, conf: String) -> Vec<(&'static str, String)> {
         vec![("NCCL_TUNER_PLUGIN", self.plugin.clone()), ("NCCL_TUNER_CONFIG_FILE", conf)]
     }
+}
+
+/// The order of the launches: (arm, repeat from 1). In every three repeats each arm comes once first, once second
+/// and once third. Every other three mirrors the three before, so that each arm runs as often before as after each
+/// of the others.
+pub fn balanced_order(repeats: u32, seed: u64) -> Vec<(AbArm, u32)> {
+    let mut stream = Stream::new(seed);
+    let mut order = Vec::new();
+    let mut rows: Vec<[AbArm; 3]> = Vec::new();
+    for repeat in 1..=repeats.clamp(1, CampaignPlan::MAX_REPEATS) {
+        let place = (repeat - 1) as usize % 6;
+        if place == 0 {
+            let mut first = AbArm::ALL;
+            stream.shuffle(&mut first);
+            let [a, b, c] = first;
+            let mut turns = [[a, b, c], [b, c, a], [c, a, b]];
+            stream.shuffle(&mut turns);
+            let mut mirrored = turns.map(|[a, b, c]| [c, b, a]);
+            stream.shuffle(&mut mirrored);
+            rows = turns.into_iter().chain(mirrored).collect();
+        }
+        order.extend(rows[place].map(|arm| (arm, repeat)));
+    }
+    order
 }
 
 #[cfg(test)]
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn each_arm_is_as_often_first_second_and_third_and_before_each_other() {
         for seed in 0..20 {
-            let order = campaign(6, seed).order();
+            let order = balanced_order(6, seed);
             assert_eq!(order.len(), 18);
             for arm in AbArm::ALL {
                 for place in 0..3 {
@@ -167,8 +167,8 @@ mod tests {
                 }
             }
         }
-        assert_eq!(campaign(6, 1).order(), campaign(6, 1).order());
-        assert!((2..9).any(|seed| campaign(6, seed).order() != campaign(6, 1).order()));
+        assert_eq!(balanced_order(6, 1), balanced_order(6, 1));
+        assert!((2..9).any(|seed| balanced_order(6, seed) != balanced_order(6, 1)));
     }
 
     #[test]

@@ -293,6 +293,7 @@ fn gains(
         return (items, notes);
     }
     let mut explorer = Explorer::new(&grid, question.worth);
+    explorer.pass_over(&question.launched);
     let total = u64::from(most) * groups as u64;
     for step in 0..most {
         progress.report("Planning launches", u64::from(most) * index as u64 + u64::from(step), total);

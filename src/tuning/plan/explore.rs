@@ -180,6 +180,13 @@ impl<'a> Explorer<'a> {
         explorer
     }
 
+    /// Takes launches as made, whether or not they were measured.
+    pub fn pass_over(&mut self, launched: &[Configuration]) {
+        for (made, launch) in self.made.iter_mut().zip(&self.grid.launches) {
+            *made |= launched.contains(launch);
+        }
+    }
+
     /// Whether any launch was made.
     pub fn knows_anything(&self) -> bool {
         !self.rows.is_empty()

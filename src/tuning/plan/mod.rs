@@ -6,9 +6,9 @@
 //! the plan. [`racing`] is the search that ours is compared with; [`replay`] compares them on complete sweeps.
 
 pub(crate) mod agenda;
-mod duration;
+pub(crate) mod duration;
 pub mod explore;
-mod grid;
+pub(crate) mod grid;
 pub(crate) mod listing;
 mod racing;
 pub mod replay;
@@ -38,6 +38,8 @@ pub struct PlanQuestion {
     pub worth: LaunchThresholds,
     /// Channel counts to try; if empty, [`grid::LADDER`] up to the most that were measured.
     pub channels: Vec<u32>,
+    /// Configurations that were launched before, whatever came of it: no gain is expected of them.
+    pub launched: Vec<Configuration>,
     /// The unmeasured workloads that jobs call, with the number of calls.
     pub uncovered: Vec<(Workload, u64)>,
     /// The set of measurements that the plan continues, if there are several.
@@ -58,6 +60,7 @@ impl Default for PlanQuestion {
             repeats: 3,
             worth: LaunchThresholds::default(),
             channels: Vec::new(),
+            launched: Vec::new(),
             uncovered: Vec::new(),
             measured_with: None,
             platform: None,

@@ -1,0 +1,360 @@
+//! `collectune tune`: from nothing to a tuner file that an A/B has confirmed, in one command.
+//!
+//! This file has the arguments. `run.rs` makes one launch after another; what comes next is decided by
+//! [`crate::tuning::campaign`]. `folder.rs` keeps the campaign's folder, `launcher.rs` the command line that starts
+//! ranks, `process.rs` the process of a launch, and `preview.rs` what `--dry-run` says.
+
+mod folder;
+mod launcher;
+mod preview;
+mod process;
+mod run;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use self::{
+    folder::Folder,
+    launcher::Template,
+    run::{Campaign, Cluster},
+};
+use super::{
+    arguments::{self, Machine, Measured},
+    error::{CliError, refuse, told},
+    files::{self, Reads},
+    terminal,
+};
+use crate::{
+    collective::Collective,
+    launch::{self, Sizes},
+    tuning::{
+        ab::script::CampaignPlan,
+        campaign::{AbSettings, Budget, CampaignSettings, Job, play::Player},
+        conf::Reader,
+        plan::{PlanQuestion, explore::LaunchThresholds},
+        platform::{Library, Platform},
+        sizes::parse_sizes,
+    },
+};
+
+/// Tune collectives on the cluster, from nothing to a tuner file that an A/B has confirmed
+///
+/// Launches nccl-tests again and again: the default, then always the configuration from which the most is expected,
+/// until nothing is expected to raise busbw any more or the budget is spent; repeats what is to be deployed; writes the
+/// tuner file; and runs it against the default and an empty file. What ran is read from the library's debug lines. The
+/// folder has a journal, the logs, the best file so far and a report; a campaign that was stopped at any moment goes on
+/// with --resume. The folder must lie on a file system that all nodes share.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  collectune tune --launcher srun --tests ~/nccl-tests/build --collective all_reduce --nodes 2 --ranks 16 --sizes 4K..512M --budget 90min -o campaign
+  collectune tune --launcher 'mpirun -np {ranks} -hostfile hosts {env} {program} {arguments}' --tests build --collective all_reduce --nodes 2 --ranks 16 -o campaign
+  collectune tune --simulate sweep.csv --collective all_reduce --nodes 2 --ranks 16 -o rehearsal
+  collectune tune --resume campaign")]
+pub(super) struct Tune {
+    /// How ranks are started: mpirun (Open MPI), mpich, srun, local (one process drives all GPUs), or a command line
+    /// with {ranks}, {nodes}, {ranks_per_node}, {env}, {program} and {arguments}; no shell reads it
+    #[arg(long, value_name = "TEMPLATE", required_unless_present_any = ["resume", "simulate"], conflicts_with = "simulate")]
+    launcher: Option<String>,
+
+    /// The folder of the programs of nccl-tests or rccl-tests, such as all_reduce_perf
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["resume", "simulate"], conflicts_with = "simulate")]
+    tests: Option<PathBuf>,
+
+    /// The collectives to tune, like all_reduce,all_gather
+    #[arg(long, value_name = "C,…", value_delimiter = ',', required_unless_present = "resume")]
+    collective: Vec<Collective>,
+
+    /// Nodes; several numbers are several scales
+    #[arg(long, value_name = "N,…", value_delimiter = ',', required_unless_present = "resume", value_parser = arguments::up_to::<u32>(1_000_000))]
+    nodes: Vec<u32>,
+
+    /// Ranks over all nodes, one per GPU: as many numbers as --nodes has
+    #[arg(long, value_name = "R,…", value_delimiter = ',', required_unless_present = "resume", value_parser = arguments::up_to::<u32>(10_000_000))]
+    ranks: Vec<u32>,
+
+    /// The smallest and the largest message size; those between double [default: 4K..512M, or those of the sweep]
+    #[arg(long, value_name = "FIRST..LAST", value_parser = sizes)]
+    sizes: Option<Sizes>,
+
+    /// The most time that launches may take together: 90min, 6h, 5400s
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    budget: Option<f64>,
+
+    /// The most launches, with warm-ups and A/B
+    #[arg(long, value_name = "N", value_parser = arguments::up_to::<u32>(PlanQuestion::MAX_RUNS.into()))]
+    launches: Option<u32>,
+
+    /// The library that is launched
+    #[arg(long, value_enum, default_value_t)]
+    library: Library,
+
+    #[command(flatten)]
+    machine: Machine,
+
+    /// The switches reduce by themselves (SHARP with its plugin): try CollNet, and NVLS between nodes
+    #[arg(long)]
+    sharp: bool,
+
+    /// Channel counts to try, like 1,8,16 [default: 1, 2, 4, 8, 16, … 64, or those of the sweep]
+    #[arg(long, value_name = "C,…", value_delimiter = ',', value_parser = arguments::up_to::<u32>(255))]
+    channels: Vec<u32>,
+
+    /// How often what is to be deployed is measured
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = arguments::up_to::<u32>(PlanQuestion::MAX_REPEATS.into()))]
+    repeats: u32,
+
+    /// Launches of the default before the first that counts, since cold clocks are low
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = arguments::up_to::<u32>(20))]
+    warm_ups: u32,
+
+    /// The search ends where no launch is expected to raise busbw by this much, in per cent over all sizes
+    #[arg(long, value_name = "PCT", default_value_t = LaunchThresholds::default().least_pct, value_parser = arguments::minimum_gain)]
+    least_gain: f64,
+
+    /// Who will read the tuner file [default: rccl for RCCL, else example]
+    #[arg(long, value_enum)]
+    reader: Option<Reader>,
+
+    /// The path of the tuner plugin, for readers that are one: without it there is no A/B
+    #[arg(long, value_name = "FILE")]
+    plugin: Option<PathBuf>,
+
+    /// Launches of each arm of the A/B
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = arguments::up_to::<u32>(CampaignPlan::MAX_REPEATS.into()))]
+    ab_repeats: u32,
+
+    /// End with the tuner file, without an A/B
+    #[arg(long)]
+    without_ab: bool,
+
+    /// The most time that one launch may take [default: half an hour for the first, then a minute and five times the
+    /// median of those before]
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "simulate")]
+    time_limit: Option<f64>,
+
+    /// Further arguments of nccl-tests, like '-n 50 -d bfloat16'
+    #[arg(long, value_name = "ARGUMENTS", allow_hyphen_values = true, conflicts_with = "simulate")]
+    arguments: Option<String>,
+
+    /// Seed of the order of the A/B's launches, and of a simulation
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    seed: u64,
+
+    /// Play the campaign against a sweep instead of a cluster: its measurements, with the noise that they have
+    #[arg(long, value_name = "SWEEP")]
+    simulate: Option<PathBuf>,
+
+    /// Say what the first launches would be, and make none
+    #[arg(long)]
+    dry_run: bool,
+
+    /// The campaign's folder, which is made
+    #[arg(short, long, value_name = "DIR", required_unless_present_any = ["resume", "dry_run"])]
+    output: Option<PathBuf>,
+
+    /// Go on with a campaign that was stopped; its settings are in its folder
+    #[arg(long, value_name = "DIR", exclusive = true)]
+    resume: Option<PathBuf>,
+}
+
+impl Tune {
+    pub(super) fn run(self) -> Result<(), CliError> {
+        process::take_signals().map_err(|why| told(format!("the program can't be stopped by Ctrl-C: {why}")))?;
+        if let Some(path) = &self.resume {
+            let folder = Folder::open(path)?;
+            let cluster = cluster(&folder.settings)?;
+            return Campaign::new(folder, cluster).run();
+        }
+        let settings = self.settings()?;
+        if self.dry_run {
+            return preview::preview(&settings, &cluster(&settings)?);
+        }
+        let Some(path) = &self.output else { return refuse("-o says which folder the campaign is kept in") };
+        let cluster = cluster(&settings)?;
+        Campaign::new(Folder::create(path, settings)?, cluster).run()
+    }
+
+    fn settings(&self) -> Result<CampaignSettings, CliError> {
+        if self.nodes.len() != self.ranks.len() {
+            return refuse(format!(
+                "--nodes has {} and --ranks {}: each number of nodes has its number of ranks",
+                self.nodes.len(),
+                self.ranks.len()
+            ));
+        }
+        let mut jobs = Vec::new();
+        for (nodes, ranks) in self.nodes.iter().zip(&self.ranks) {
+            let scale = arguments::scale(*nodes, *ranks)?;
+            jobs.extend(self.collective.iter().map(|collective| Job { collective: *collective, scale }));
+        }
+        if let Some(job) = jobs.iter().find(|job| job.collective.is_point_to_point()) {
+            return refuse(format!(
+                "--collective {}: no tuner is asked about it, so there is nothing to tune",
+                job.collective
+            ));
+        }
+        jobs.sort_unstable();
+        jobs.dedup();
+        let reader = self.reader.unwrap_or(match self.library {
+            Library::Rccl => Reader::Rccl,
+            Library::Nccl => Reader::Example,
+        });
+        let needs_plugin = !matches!(reader, Reader::Rccl | Reader::Ncclx);
+        if !needs_plugin {
+            arguments::say_unused(&["plugin"], "the library reads the tuner file by itself");
+        }
+        if self.without_ab {
+            arguments::say_unused(&["ab_repeats", "plugin"], "there is no A/B");
+        }
+        let plugin = self.plugin.as_deref().filter(|_| needs_plugin).map(absolute).transpose()?;
+        let has_ab = !self.without_ab && (plugin.is_some() || !needs_plugin || self.simulate.is_some());
+        if !self.without_ab && !has_ab {
+            terminal::say("note", &format!("without --plugin there is no A/B: {} is a plugin", reader.name()));
+        }
+        let mut settings = CampaignSettings {
+            collectune_campaign: CampaignSettings::FORMAT,
+            launcher: self.launcher.clone().unwrap_or_default(),
+            tests: self.tests.as_deref().map(absolute).transpose()?.unwrap_or_default(),
+            simulated: self.simulate.as_deref().map(absolute).transpose()?,
+            jobs,
+            sizes: self.sizes.unwrap_or(Sizes { first: 4 << 10, last: 512 << 20 }),
+            budget: Budget { launches: self.launches, seconds: self.budget },
+            platform: Platform { sharp: self.sharp, ..self.machine.of(self.library) },
+            channels: if self.channels.is_empty() { CampaignSettings::usual_channels() } else { self.channels.clone() },
+            excluded: Vec::new(),
+            repeats: self.repeats,
+            warm_ups: self.warm_ups,
+            worth: LaunchThresholds { least_pct: self.least_gain, ..LaunchThresholds::default() },
+            reader,
+            ab: has_ab.then_some(AbSettings { plugin, repeats: self.ab_repeats }),
+            time_limit_s: self.time_limit,
+            arguments: match &self.arguments {
+                Some(text) => shlex::split(text).ok_or_else(|| told("--arguments: a quote is not closed"))?,
+                None => Vec::new(),
+            },
+            seed: self.seed,
+        };
+        if self.simulate.is_some() {
+            self.fit_to_sweep(&mut settings)?;
+        }
+        Ok(settings)
+    }
+
+    /// Plans only for what the sweep can answer.
+    fn fit_to_sweep(&self, settings: &mut CampaignSettings) -> Result<(), CliError> {
+        let player = player(settings)?;
+        for (job, configuration) in player.stand_ins().iter().filter(|(job, _)| settings.jobs.contains(job)) {
+            let why = format!(
+                "the sweep has no run of the default of {} on {}: {configuration}, which serves all its sizes best, stands in \
+                 for it",
+                job.collective, job.scale
+            );
+            terminal::say("note", &why);
+        }
+        for job in &settings.jobs {
+            let known = player.sizes(*job)?;
+            if self.sizes.is_none() {
+                settings.sizes = known;
+            }
+        }
+        if self.channels.is_empty() {
+            settings.channels = player.channels();
+        }
+        settings.excluded = player.unanswered();
+        Ok(())
+    }
+}
+
+/// What answers launches: the cluster, or a sweep. Fails if the launcher or the programs can't be found.
+fn cluster(settings: &CampaignSettings) -> Result<Cluster, CliError> {
+    if settings.simulated.is_some() {
+        return Ok(Cluster::Played(Box::new(player(settings)?)));
+    }
+    let template = Template::parse(&settings.launcher)?;
+    if let Some(program) = template.program().filter(|program| !is_found(program)) {
+        return refuse(format!(
+            "--launcher: there is no program {program} here; name it with its path, or load its module"
+        ));
+    }
+    for job in &settings.jobs {
+        let program = Path::new(&settings.tests).join(launch::program(job.collective));
+        if !program.is_file() {
+            return refuse(format!(
+                "--tests: there is no program {}; give the folder of nccl-tests' programs, which is build after make",
+                program.display()
+            ));
+        }
+    }
+    Ok(Cluster::Launched(template))
+}
+
+fn player(settings: &CampaignSettings) -> Result<Player, CliError> {
+    let path = PathBuf::from(settings.simulated.as_deref().unwrap_or_default());
+    let opened =
+        files::has_rows(files::read_untold(std::slice::from_ref(&path), &Measured::default(), Reads::Sweeps)?)?;
+    Ok(Player::new(&opened.rows, settings.platform, settings.seed))
+}
+
+/// Whether a program is there: under its path, or in a folder of PATH.
+fn is_found(program: &str) -> bool {
+    if program.contains('/') {
+        return Path::new(program).is_file();
+    }
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).any(|folder| folder.join(program).is_file())
+}
+
+fn absolute(path: &Path) -> Result<String, CliError> {
+    let whole = std::path::absolute(path).map_err(|error| files::unopened(path, &error))?;
+    match whole.to_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => refuse(format!("{}: the path is no text; rename it", path.display())),
+    }
+}
+
+/// `4K..512M`.
+fn sizes(text: &str) -> Result<Sizes, String> {
+    let expected = "the smallest and the largest size are written like 4K..512M";
+    let (first, last) = text.split_once("..").ok_or(expected)?;
+    let size = |text: &str| match parse_sizes(text).map_err(|error| error.to_string())?[..] {
+        [size] => Ok(size),
+        _ => Err(expected.to_owned()),
+    };
+    let (first, last) = (size(first)?, size(last)?);
+    if first == 0 || first > last { Err(expected.to_owned()) } else { Ok(Sizes { first, last }) }
+}
+
+/// `90min`, `6h`, `5400s`, in seconds.
+fn duration(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let factor = match text[end..].trim() {
+        "s" => 1.0,
+        "min" | "m" => 60.0,
+        "h" => 3600.0,
+        _ => f64::NAN,
+    };
+    let seconds = text[..end].trim().parse::<f64>().unwrap_or(f64::NAN) * factor;
+    let is_usable = seconds > 0.0 && seconds <= 1e9;
+    if is_usable { Ok(seconds) } else { Err("a time is written like 90min, 6h or 5400s".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_are_read_with_their_units() {
+        assert_eq!(sizes("4K..512M"), Ok(Sizes { first: 4096, last: 512 << 20 }));
+        for wrong in ["4K", "512M..4K", "0..4K", "4K..x", "4K,8K..1M", ""] {
+            assert!(sizes(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(duration("90min"), Ok(5400.0));
+        assert_eq!(duration("1.5 h"), Ok(5400.0));
+        assert_eq!(duration("20s"), Ok(20.0));
+        for wrong in ["90", "min", "-1h", "0s", "nan h", "1e300h", "5 days"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

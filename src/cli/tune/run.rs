@@ -1,0 +1,623 @@
+//! Makes one launch after another until the campaign is done, and leaves its folder whole after each.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use super::{
+    folder::{Folder, append},
+    launcher::{Command, Template},
+    process::{self, Ending},
+};
+use crate::{
+    cli::{
+        error::{CliError, refuse, told},
+        save, table, terminal, threads,
+    },
+    intake::files::OpenedFiles,
+    launch,
+    math::median,
+    progress::Silent,
+    report::{self, Contents, ReportFormat, WriteOptions, Written},
+    text::{Lines, excerpt, visible},
+    tuning::{
+        ab::{
+            self, AbQuestion,
+            verdict::{JudgedRule, RuleVerdict},
+        },
+        aggregate::Target,
+        campaign::{
+            CampaignSettings, Job,
+            journal::{JournalEntry, LaunchOutcome, Phase, Requested},
+            next::{self, NextLaunch, SearchStep},
+            play::{PlayedLaunch, Player},
+        },
+        conf::{
+            Reader, Rule,
+            export::{ExportOptions, loading},
+            read,
+        },
+        loaded::{LoadedTuning, predict_folds},
+        log,
+        parameters::Parameters,
+        plan::duration,
+    },
+    units::{capitalised, count, percent},
+    worker::executor::Executor,
+};
+
+/// What answers launches.
+pub(super) enum Cluster {
+    /// The cluster, by a launcher.
+    Launched(Template),
+    /// A sweep.
+    Played(Box<Player>),
+}
+
+/// The tuner file that the A/B judges.
+const CANDIDATE: &str = "candidate.conf";
+/// What the A/B has left of it: to be judged once more, or to be deployed.
+const TRIMMED: &str = "trimmed.conf";
+/// The tuner file to deploy.
+const TUNED: &str = "tuned.conf";
+/// A tuner file without rules.
+const EMPTY: &str = "empty.conf";
+/// The report.
+const REPORT: &str = "report.html";
+
+/// The time that a launch may take before anything is known of its neighbours, in seconds.
+const FIRST_LIMIT_S: f64 = 1800.0;
+/// Later it may take this many times as long as the median launch of its job, and a minute.
+const LIMIT_FACTOR: f64 = 5.0;
+
+/// A campaign under way.
+pub(super) struct Campaign {
+    folder: Folder,
+    cluster: Cluster,
+    /// The highest measured busbw in GB/s at each job and size, and that of the default, before the last launch.
+    best: BTreeMap<(Job, u64), f64>,
+}
+
+/// What was read of the logs.
+struct Measured {
+    executor: Executor,
+    /// Sentences on drifts that were taken out.
+    drift: Vec<String>,
+}
+
+impl Measured {
+    fn loaded(&self) -> Option<&LoadedTuning> {
+        let loaded = &self.executor.studies.tuning.loaded;
+        (!loaded.study.groups().is_empty()).then_some(loaded)
+    }
+}
+
+impl Campaign {
+    pub(super) fn new(folder: Folder, cluster: Cluster) -> Self {
+        Self { folder, cluster, best: BTreeMap::new() }
+    }
+
+    /// Goes on until the campaign is done.
+    pub(super) fn run(&mut self) -> Result<(), CliError> {
+        if process::end_leftovers(self.folder.whole_path()) {
+            terminal::say("note", "a launch of this campaign was still running, and was ended");
+        }
+        self.folder.clear_debug();
+        if !self.folder.journal.entries.is_empty() {
+            terminal::say("note", &format!("goes on after {}", next::summary(&self.folder.journal)));
+        }
+        let ended = self.search().and_then(|why| {
+            why.iter().for_each(|why| terminal::say("note", why));
+            self.confirm_by_ab()
+        });
+        if process::is_stopped() {
+            self.write_best()?;
+            self.write_report()?;
+            let name = self.folder.path().display();
+            return refuse(format!("stopped; collectune tune --resume {name} goes on after the last whole launch"));
+        }
+        let deployed = ended?;
+        self.write_report()?;
+        self.say_end(deployed)
+    }
+
+    /// Searches and repeats until nothing more is worth a launch. Returns why it ended.
+    fn search(&mut self) -> Result<Vec<String>, CliError> {
+        if self.folder.journal.entries.iter().any(|entry| matches!(entry.phase, Phase::Ab | Phase::AbOfRest)) {
+            return Ok(Vec::new());
+        }
+        loop {
+            let mut measured = self.measured()?;
+            self.say_last(&measured);
+            let settings = &self.folder.settings;
+            let journal = &self.folder.journal;
+            let mut step = next::search(settings, journal, measured.loaded(), &mut Silent)?;
+            let is_search = matches!(&step, SearchStep::Launch(launch) if launch.phase <= Phase::Search);
+            // What is repeated and deployed is what the model recommends, as the page does with the same logs.
+            if !is_search && measured.loaded().is_some() {
+                train(&mut measured.executor)?;
+                step = next::search(settings, journal, measured.loaded(), &mut Silent)?;
+            }
+            match step {
+                SearchStep::Done(why) => {
+                    measured.drift.iter().for_each(|note| terminal::say("note", note));
+                    self.write_candidate(&measured)?;
+                    return Ok(why);
+                }
+                SearchStep::Launch(launch) => self.launch(launch, None)?,
+            }
+            if process::is_stopped() {
+                return Ok(Vec::new());
+            }
+        }
+    }
+
+    /// Reads all logs.
+    fn measured(&self) -> Result<Measured, CliError> {
+        let (opened, drift) = self.folder.read()?;
+        let mut executor = Executor::default();
+        executor.take_in(opened, Target::Time, &mut Silent)?;
+        Ok(Measured { executor, drift })
+    }
+
+    /// Makes a launch and enters it into the journal. `rules` is the tuner file that it runs with.
+    fn launch(&mut self, launch: NextLaunch, conf: Option<&Path>) -> Result<(), CliError> {
+        let log = self.folder.log_name(&launch);
+        let path = self.folder.prepare(&log)?;
+        let began_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let began = Instant::now();
+        let (outcome, seconds) = match &self.cluster {
+            Cluster::Played(player) => play(player, &self.folder, &launch, &path, conf)?,
+            Cluster::Launched(template) => {
+                let outcome = self.start(template, &launch, &path, conf)?;
+                (outcome, began.elapsed().as_secs_f64())
+            }
+        };
+        if process::is_stopped() {
+            // The launch was cut off: it is made again.
+            let _ = fs::remove_file(&path);
+            return Ok(());
+        }
+        let outcome = match outcome {
+            LaunchOutcome::Measured => self.checked(&path)?,
+            failed => failed,
+        };
+        let log = match outcome.failure() {
+            None => log,
+            // What it measured before it failed is no measurement of a configuration that works.
+            Some(_) => {
+                let failed = format!("failed/{:03}.txt", self.folder.next_number());
+                let to = self.folder.prepare(&failed)?;
+                fs::rename(&path, &to).map_err(|error| told(format!("{}: {error}", path.display())))?;
+                failed
+            }
+        };
+        let NextLaunch { phase, job, requested, repeat, why, expected_pct } = launch;
+        let failure = outcome.failure();
+        let entry = JournalEntry {
+            launch: self.folder.next_number(),
+            phase,
+            job,
+            requested,
+            repeat,
+            why,
+            expected_pct,
+            log,
+            began_s,
+            seconds,
+            outcome,
+        };
+        let shown = format!("{}/{}", self.folder.path().display(), entry.log);
+        self.folder.append(entry)?;
+        match failure {
+            Some(why) if phase == Phase::WarmUp => refuse(format!(
+                "the first launches must work, and this one did not: {why}; its output is in {shown}. When that is mended, \
+                 collectune tune --resume {} goes on",
+                self.folder.path().display()
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Starts a launch on the cluster.
+    fn start(
+        &self,
+        template: &Template,
+        launch: &NextLaunch,
+        log: &Path,
+        conf: Option<&Path>,
+    ) -> Result<LaunchOutcome, CliError> {
+        let debug = self.folder.debug_file()?;
+        let words = request(&self.folder.settings, template, launch.job, launch.requested, &debug, conf);
+        let limit = self.limit_s(launch.job);
+        let ending = process::run(&words, self.folder.whole_path(), log, Duration::from_secs_f64(limit));
+        let ending = ending.map_err(|error| {
+            told(format!("{} can't be started: {error}; see --launcher", words.first().map_or("", String::as_str)))
+        })?;
+        let last = last_line(log);
+        let texts = self.folder.take_debug(log)?;
+        Ok(match ending {
+            Ending::Stopped => LaunchOutcome::Failed("it was stopped".to_owned()),
+            Ending::TimedOut => LaunchOutcome::TimedOut(limit),
+            Ending::Ended(status) if !status.success() => {
+                LaunchOutcome::Failed(format!("it ended with {status}{last}"))
+            }
+            Ending::Ended(_) if texts.is_empty() && self.checked(log)? == LaunchOutcome::Measured => LaunchOutcome::Failed(
+                "the library wrote no debug file: the campaign's folder must lie on a file system that all nodes share, and the \
+                 launcher must pass {env} on"
+                    .to_owned(),
+            ),
+            Ending::Ended(_) if launch.requested == Requested::TunerFile && !texts.iter().any(|text| has_tuner(text)) => {
+                LaunchOutcome::Failed(
+                    "no line of the library says that it loaded a tuner, so the tuner file was not read".to_owned(),
+                )
+            }
+            Ending::Ended(_) => LaunchOutcome::Measured,
+        })
+    }
+
+    /// Whether a log has a table.
+    fn checked(&self, log: &Path) -> Result<LaunchOutcome, CliError> {
+        let bytes = fs::read(log).map_err(|error| told(format!("{}: {error}", log.display())))?;
+        let mut lines = Lines::new(&bytes[..]);
+        let read = log::read_text(&mut lines, &mut || 0.0);
+        Ok(match read.has_runs() {
+            true => LaunchOutcome::Measured,
+            false => LaunchOutcome::Failed(format!("its output has no table of nccl-tests{}", last_line(log))),
+        })
+    }
+
+    fn limit_s(&self, job: Job) -> f64 {
+        if let Some(limit) = self.folder.settings.time_limit_s {
+            return limit;
+        }
+        let own = self.folder.journal.entries.iter().filter(|entry| entry.job == job);
+        let mut seconds: Vec<f64> =
+            own.filter(|entry| entry.outcome == LaunchOutcome::Measured).map(|entry| entry.seconds).collect();
+        median(&mut seconds).map_or(FIRST_LIMIT_S, |median| LIMIT_FACTOR * median + 60.0)
+    }
+
+    /// Says what the last launch brought.
+    fn say_last(&mut self, measured: &Measured) {
+        let mut best: BTreeMap<(Job, u64), f64> = BTreeMap::new();
+        if let Some(loaded) = measured.loaded() {
+            let sweep = loaded.study.sweep();
+            for point in sweep.points.iter().chain(&sweep.defaults) {
+                let job = Job { collective: point.workload.collective, scale: point.workload.scale };
+                let most = best.entry((job, point.workload.size_bytes)).or_default();
+                *most = most.max(point.busbw_gbps);
+            }
+        }
+        let before = std::mem::replace(&mut self.best, best);
+        if let Some(entry) = self.folder.journal.entries.last() {
+            say(entry, &brought(entry, &before, &self.best), &self.folder);
+        }
+    }
+
+    /// Writes the tuner file of what is to be deployed by now, for the A/B. Nothing where nothing is better than the
+    /// default.
+    fn write_candidate(&self, measured: &Measured) -> Result<(), CliError> {
+        let Some(loaded) = measured.loaded() else { return Ok(()) };
+        let settings = &self.folder.settings;
+        let platform = settings.platform;
+        let options = ExportOptions {
+            reader: settings.reader,
+            library: platform.library,
+            by_scale: false,
+            open_ends: false,
+            architecture: None,
+            version: platform.version,
+            gpu: platform.gpu,
+            leaves_out_built_in: false,
+            measured_only: true,
+        };
+        let export = loaded.export(&options)?;
+        export.warnings.iter().for_each(|warning| terminal::say("warning", warning));
+        export.refusals.iter().for_each(|refusal| terminal::say("warning", &refusal.message()));
+        match export.files.first() {
+            Some(file) => save::save("tuner file", &self.folder.file(CANDIDATE), &file.text),
+            None => Ok(()),
+        }
+    }
+
+    /// The best file so far, of a campaign that was stopped.
+    fn write_best(&self) -> Result<(), CliError> {
+        if self.folder.journal.entries.iter().any(|entry| matches!(entry.phase, Phase::Ab | Phase::AbOfRest)) {
+            return Ok(());
+        }
+        let mut measured = self.measured()?;
+        if measured.loaded().is_some() {
+            train(&mut measured.executor)?;
+            self.write_candidate(&measured)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the tuner file against the default and an empty file, trims what does not hold, and does the same with what
+    /// is left. Returns the rules that are to be deployed.
+    fn confirm_by_ab(&mut self) -> Result<Option<String>, CliError> {
+        let candidate = self.folder.file(CANDIDATE);
+        if process::is_stopped() || !candidate.is_file() {
+            return Ok(None);
+        }
+        if self.folder.settings.ab.is_none() {
+            let text = fs::read_to_string(&candidate).map_err(|error| told(format!("{CANDIDATE}: {error}")))?;
+            return self.deployed(text);
+        }
+        let Some(left) = self.ab(Phase::Ab, &candidate)? else { return Ok(None) };
+        let whole = fs::read_to_string(&candidate).map_err(|error| told(format!("{CANDIDATE}: {error}")))?;
+        let settings = &self.folder.settings;
+        match (own_rules(settings, &left), own_rules(settings, &whole)) {
+            (0, _) => return Ok(None),
+            (kept, all) if kept == all => return self.deployed(left),
+            _ => {}
+        }
+        let trimmed = self.folder.file(TRIMMED);
+        save::save("tuner file", &trimmed, &left)?;
+        let Some(left) = self.ab(Phase::AbOfRest, &trimmed)? else { return Ok(None) };
+        if own_rules(&self.folder.settings, &left) == 0 { Ok(None) } else { self.deployed(left) }
+    }
+
+    fn deployed(&self, text: String) -> Result<Option<String>, CliError> {
+        save::save("tuner file", &self.folder.file(TUNED), &text)?;
+        Ok(Some(text))
+    }
+
+    /// An A/B of a tuner file. Returns what it leaves of it; `None` where it was stopped, or the budget ended before it.
+    fn ab(&mut self, phase: Phase, conf: &Path) -> Result<Option<String>, CliError> {
+        let empty = self.folder.file(EMPTY);
+        save::save("tuner file", &empty, "")?;
+        while let Some(launch) = next::ab(&self.folder.settings, &self.folder.journal, phase) {
+            if next::LaunchesLeft::new(&self.folder.settings, &self.folder.journal).0 == Some(0) {
+                terminal::say("warning", "the budget is spent: the A/B is judged by the launches that were made");
+                break;
+            }
+            let with = match launch.requested {
+                Requested::TunerFile => Some(conf),
+                Requested::EmptyTunerFile => Some(empty.as_path()),
+                _ => None,
+            };
+            let is_file = launch.requested == Requested::TunerFile;
+            self.launch(launch, with)?;
+            if process::is_stopped() {
+                return Ok(None);
+            }
+            let Some(entry) = self.folder.journal.entries.last() else { continue };
+            say(entry, "", &self.folder);
+            if let Some(why) = entry.outcome.failure().filter(|_| is_file) {
+                return refuse(format!(
+                    "the A/B ends here: a launch with the tuner file failed ({why}); nothing is deployed that was not seen to \
+                     work"
+                ));
+            }
+        }
+        self.judge(phase, conf)
+    }
+
+    /// What an A/B leaves of a tuner file.
+    fn judge(&self, phase: Phase, conf: &Path) -> Result<Option<String>, CliError> {
+        let opened = self.folder.read_folder(if phase == Phase::Ab { "ab" } else { "ab_of_rest" })?;
+        let mut text = fs::read_to_string(conf).map_err(|error| told(format!("{}: {error}", conf.display())))?;
+        let OpenedFiles { documents, files, .. } = &opened;
+        for (id, comparison) in &documents.comparisons {
+            let name = files.iter().find(|file| file.id == *id).map_or("", |file| file.name.as_str());
+            let answer = ab::judge(comparison, name, Some(text.as_bytes()), &AbQuestion::default());
+            let Some(trimmed) = answer.trimmed else { continue };
+            if let Some(why) = answer.void {
+                terminal::say("warning", &format!("the A/B concludes nothing: {why}"));
+                return Ok(None);
+            }
+            let is_judged = |rule: &&JudgedRule| !matches!(rule.verdict, RuleVerdict::NotJudged(_));
+            let judged: Vec<JudgedRule> = answer.rules.iter().filter(is_judged).cloned().collect();
+            if !judged.is_empty() {
+                let table = table::of_listing(&ab::listing::by_rule(&judged));
+                terminal::write(&format!("{}\n{table}\n", capitalised(phase.name())))?;
+            }
+            text = trimmed;
+        }
+        Ok(Some(text))
+    }
+
+    fn write_report(&self) -> Result<(), CliError> {
+        let mut measured = self.measured()?;
+        if measured.loaded().is_none() {
+            return Ok(());
+        }
+        train(&mut measured.executor)?;
+        let contents = Contents { file_names: false, ..Contents::whole() };
+        let made = measured.executor.report(&contents)?;
+        let options = WriteOptions { form: ReportFormat::Html, ..WriteOptions::default() };
+        match report::write(&made, &options)? {
+            Written::File { text, .. } => save::save("report", &self.folder.file(REPORT), text),
+            Written::Links(_) => Ok(()),
+        }
+    }
+
+    fn say_end(&self, deployed: Option<String>) -> Result<(), CliError> {
+        let name = self.folder.path().display();
+        let settings = &self.folder.settings;
+        let made = next::summary(&self.folder.journal);
+        let took = duration::words(self.folder.journal.seconds());
+        let mut text = format!("{made} in {took}; the report is {name}/{REPORT}\n");
+        match deployed {
+            Some(conf) => {
+                let rules = own_rules(settings, &conf);
+                let how = if settings.ab.is_some() { "confirmed by the A/B" } else { "not confirmed by an A/B" };
+                text += &format!(
+                    "{name}/{TUNED}: {}, {how}\n\n{}",
+                    count(rules as u64, "rule"),
+                    loading(settings.reader, TUNED)
+                );
+            }
+            None => text += "Deploy no tuner file: nothing was seen to be faster than the default\n",
+        }
+        terminal::write(&text)
+    }
+}
+
+/// How many rules of a tuner file are about what the campaign tunes; the others are those of the library's own table.
+fn own_rules(settings: &CampaignSettings, conf: &str) -> usize {
+    let rules = read(conf.as_bytes(), settings.reader);
+    let is_own =
+        |rule: &&Rule| settings.jobs.iter().any(|job| rule.collective == job.collective && rule.is_about(job.scale));
+    rules.iter().filter(is_own).count()
+}
+
+/// Learns from what was measured, as the page does.
+fn train(executor: &mut Executor) -> Result<(), CliError> {
+    let parameters = Parameters::default();
+    let loaded = &mut executor.studies.tuning.loaded;
+    let trained = loaded.train(parameters.clone(), &mut Silent)?;
+    let folds = threads::each("Validating", trained.folds.len(), |fold| {
+        predict_folds(&trained.training, &parameters, &[fold], &mut Silent)
+    })?;
+    loaded.validate(&folds, &mut Silent)?;
+    Ok(())
+}
+
+/// The words of a launch's command.
+pub(super) fn request(
+    settings: &CampaignSettings,
+    template: &Template,
+    job: Job,
+    requested: Requested,
+    debug: &str,
+    conf: Option<&Path>,
+) -> Vec<String> {
+    let configuration = match requested {
+        Requested::Configuration(configuration) => Some(configuration),
+        _ => None,
+    };
+    let asked = launch::environment(configuration, job.collective);
+    let mut environment: Vec<(String, String)> =
+        asked.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let mut set = |name: &str, value: &str| environment.push((name.to_owned(), value.to_owned()));
+    if let Some(conf) = conf.and_then(|conf| std::path::absolute(conf).ok()) {
+        let conf = conf.display().to_string();
+        match settings.reader {
+            Reader::Ncclx => set("NCCLX_TUNER_CONFIG_FILE", &conf),
+            _ => set("NCCL_TUNER_CONFIG_FILE", &conf),
+        }
+        if let Some(plugin) = settings.ab.as_ref().and_then(|ab| ab.plugin.as_deref()) {
+            set("NCCL_TUNER_PLUGIN", plugin);
+        }
+    }
+    // An A/B needs no line of each call, and those of every arm must cost the same.
+    let is_ab = conf.is_some() || debug.is_empty();
+    set("NCCL_DEBUG", "INFO");
+    set("NCCL_DEBUG_SUBSYS", if is_ab { "INIT" } else { "INIT,TUNING" });
+    set("NCCL_DEBUG_FILE", debug);
+    let mut arguments: Vec<String> =
+        settings.sizes.arguments().split(' ').map(str::to_owned).chain(settings.arguments.iter().cloned()).collect();
+    let gpus = if template.is_one_process() { job.scale.ranks } else { 1 };
+    arguments.extend(["-g".to_owned(), gpus.to_string()]);
+    let program = PathBuf::from(&settings.tests).join(launch::program(job.collective)).display().to_string();
+    template.command(&Command { scale: job.scale, environment: &environment, program: &program, arguments: &arguments })
+}
+
+/// Answers a launch from a sweep.
+fn play(
+    player: &Player,
+    folder: &Folder,
+    launch: &NextLaunch,
+    log: &Path,
+    conf: Option<&Path>,
+) -> Result<(LaunchOutcome, f64), CliError> {
+    let reader = folder.settings.reader;
+    let rules = match conf {
+        Some(path) => {
+            Some(read(&fs::read(path).map_err(|error| told(format!("{}: {error}", path.display())))?, reader))
+        }
+        None => None,
+    };
+    let played = player.play(&PlayedLaunch {
+        number: folder.next_number(),
+        job: launch.job,
+        sizes: folder.settings.sizes,
+        requested: launch.requested,
+        rules: rules.as_deref().map(|rules| (rules, reader)),
+    });
+    let unwritten = |error: std::io::Error| told(format!("{}: {error}", log.display()));
+    match played {
+        Ok(played) => {
+            fs::write(log, &played.output).map_err(unwritten)?;
+            // In an A/B the library is not asked for its decisions.
+            if !played.debug.is_empty() && matches!(launch.phase, Phase::Search | Phase::Confirm) {
+                append(log, &played.debug)?;
+            }
+            Ok((LaunchOutcome::Measured, played.seconds))
+        }
+        Err(error) => {
+            fs::write(log, "").map_err(unwritten)?;
+            Ok((LaunchOutcome::Failed(error.to_string()), 0.0))
+        }
+    }
+}
+
+/// Whether the library says that it loaded a tuner that reads a file: a plugin, RCCL's own, or NCCLX's.
+fn has_tuner(debug: &str) -> bool {
+    [
+        "TUNER/Plugin: Using ",
+        "Using tuner plugin ",
+        "Successfully loaded external tuner plugin",
+        "Using built-in CSV tuner",
+        "NCCLX TUNER: ",
+    ]
+    .iter()
+    .any(|line| debug.contains(line))
+}
+
+/// The last line of a launch's output, as the end of a sentence.
+fn last_line(log: &Path) -> String {
+    let bytes = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let last = text.lines().rev().find(|line| !line.trim().is_empty());
+    last.map_or_else(String::new, |line| format!("; its last line is \"{}\"", excerpt(line)))
+}
+
+/// What is said to be faster is faster by this factor at least.
+const LEAST_STEP: f64 = 1.001;
+
+/// What a launch brought: at how many sizes it is the best so far, and by how much at most.
+fn brought(entry: &JournalEntry, before: &BTreeMap<(Job, u64), f64>, after: &BTreeMap<(Job, u64), f64>) -> String {
+    let mut sizes = 0_u64;
+    let mut most: f64 = 0.0;
+    for ((job, size), best) in after.iter().filter(|((job, _), _)| *job == entry.job) {
+        if let Some(known) = before.get(&(*job, *size))
+            && *best > known * LEAST_STEP
+        {
+            sizes += 1;
+            most = most.max((best / known - 1.0) * 100.0);
+        }
+    }
+    match sizes {
+        0 => String::new(),
+        _ => format!("best so far at {}, by up to {}", count(sizes, "size"), percent(most)),
+    }
+}
+
+/// One line on a launch.
+fn say(entry: &JournalEntry, brought: &str, folder: &Folder) {
+    let left = next::LaunchesLeft::new(&folder.settings, &folder.journal).0;
+    let of = left.map_or_else(String::new, |left| format!("/{}", entry.launch.saturating_add(left)));
+    let job = match folder.settings.jobs.len() {
+        1 => String::new(),
+        _ => format!("{} on {}  ", entry.job.collective, entry.job.scale),
+    };
+    let what = match entry.outcome.failure() {
+        Some(why) => format!("left nothing: {why}"),
+        None if brought.is_empty() => entry.why.clone(),
+        None => brought.to_owned(),
+    };
+    eprintln!(
+        "{:>4}{of}  {:<8}  {job}{:<16}  {:>4.0} s  {}",
+        entry.launch,
+        entry.phase.name(),
+        entry.requested.to_string(),
+        entry.seconds,
+        visible(&what)
+    );
+}

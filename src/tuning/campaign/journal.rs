@@ -1,0 +1,210 @@
+//! The journal of a campaign: JSON lines, one for each launch that ended, in their order.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Job;
+use crate::{collective::Configuration, text::excerpt};
+
+/// The part of a campaign that a launch belongs to, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Warms the clocks; counts for nothing.
+    WarmUp,
+    /// Looks for configurations that are faster.
+    Search,
+    /// Repeats what is to be deployed, and the default.
+    Confirm,
+    /// The A/B of the tuner file.
+    Ab,
+    /// The A/B of what the first one left of it.
+    AbOfRest,
+}
+
+impl Phase {
+    /// The phase in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WarmUp => "warm-up",
+            Self::Search => "search",
+            Self::Confirm => "confirm",
+            Self::Ab => "A/B",
+            Self::AbOfRest => "A/B of the trimmed file",
+        }
+    }
+}
+
+/// What a launch asks of the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Requested {
+    /// Nothing: its default.
+    Default,
+    /// A configuration, by environment variables.
+    Configuration(Configuration),
+    /// What the tuner file says.
+    TunerFile,
+    /// A tuner file without rules.
+    EmptyTunerFile,
+}
+
+impl fmt::Display for Requested {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::Configuration(configuration) => configuration.fmt(f),
+            Self::TunerFile => f.write_str("tuner file"),
+            Self::EmptyTunerFile => f.write_str("empty tuner file"),
+        }
+    }
+}
+
+/// What became of a launch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaunchOutcome {
+    /// It left a table of measurements.
+    Measured,
+    /// It ended without one, for this reason.
+    Failed(String),
+    /// It was ended after this many seconds.
+    TimedOut(f64),
+}
+
+impl LaunchOutcome {
+    /// Why the launch left no measurements; `None` where it did.
+    pub fn failure(&self) -> Option<String> {
+        match self {
+            Self::Measured => None,
+            Self::Failed(why) => Some(why.clone()),
+            Self::TimedOut(seconds) => Some(format!("it did not end within {seconds:.0} s")),
+        }
+    }
+}
+
+/// A launch of a campaign.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JournalEntry {
+    /// The number of the launch, from 1.
+    pub launch: u32,
+    /// The part of the campaign.
+    pub phase: Phase,
+    /// The collective and scale.
+    pub job: Job,
+    /// What was asked of the library.
+    pub requested: Requested,
+    /// Which launch of the same request in the same phase, from 1.
+    pub repeat: u32,
+    /// Why it was made, in a sentence.
+    pub why: String,
+    /// The expected gain of busbw in per cent, root mean square over the sizes; `None` where none was estimated.
+    pub expected_pct: Option<f64>,
+    /// Its log, from the campaign's folder.
+    pub log: String,
+    /// When it began, in seconds since 1970, for people: nothing is computed from it.
+    pub began_s: u64,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// What became of it.
+    pub outcome: LaunchOutcome,
+}
+
+/// The journal of a campaign, as far as it was written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Journal {
+    /// The launches in their order.
+    pub entries: Vec<JournalEntry>,
+    /// The last line has no end: its launch is made again.
+    pub is_torn: bool,
+}
+
+/// Why a journal can't be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalError {
+    /// A line that is no entry, and not the torn last one.
+    #[error(
+        "journal.jsonl, line {line}: \"{text}\" is not an entry of a campaign's journal ({why}); restore the line, or remove it and those below"
+    )]
+    NoEntry {
+        /// The line, from 1.
+        line: usize,
+        /// The beginning of the line.
+        text: String,
+        /// The reader's reason.
+        why: String,
+    },
+    /// An entry whose number doesn't follow that of the line before.
+    #[error(
+        "journal.jsonl, line {line}: launch {found} follows launch {before}, where {expected} was expected; restore the line that is missing"
+    )]
+    OutOfOrder {
+        /// The line, from 1.
+        line: usize,
+        /// The number that stands there.
+        found: u32,
+        /// The number before it; 0 for none.
+        before: u32,
+        /// The number that was expected.
+        expected: u32,
+    },
+}
+
+impl Journal {
+    /// Reads a journal. A last line without its line break was being written when the program ended, and is left out.
+    ///
+    /// # Errors
+    /// Returns the first line that is no entry, or doesn't follow the one before.
+    pub fn parse(text: &str) -> Result<Self, JournalError> {
+        let mut journal = Self::default();
+        for (index, line) in text.split_inclusive('\n').enumerate() {
+            let Some(whole) = line.strip_suffix('\n') else {
+                journal.is_torn = true;
+                break;
+            };
+            if whole.trim().is_empty() {
+                continue;
+            }
+            let entry: JournalEntry = serde_json::from_str(whole).map_err(|error| JournalError::NoEntry {
+                line: index + 1,
+                text: excerpt(whole),
+                why: error.to_string(),
+            })?;
+            let before = journal.entries.last().map_or(0, |entry| entry.launch);
+            if entry.launch != before.saturating_add(1) {
+                let (found, expected) = (entry.launch, before.saturating_add(1));
+                return Err(JournalError::OutOfOrder { line: index + 1, found, before, expected });
+            }
+            journal.entries.push(entry);
+        }
+        Ok(journal)
+    }
+
+    /// The line of an entry, with its line break.
+    pub fn line(entry: &JournalEntry) -> String {
+        // A name or a reason may have any character; JSON escapes the line breaks.
+        serde_json::to_string(entry).map(|line| line + "\n").unwrap_or_default()
+    }
+
+    /// How long all launches took together, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.entries.iter().map(|entry| entry.seconds).sum()
+    }
+
+    /// The launches of a job in a phase.
+    pub fn of(&self, job: Job, phase: Phase) -> impl Iterator<Item = &JournalEntry> {
+        self.entries.iter().filter(move |entry| entry.job == job && entry.phase == phase)
+    }
+
+    /// How many launches of a request left measurements in search and confirmation.
+    pub fn measured(&self, job: Job, requested: Requested) -> u32 {
+        let counts = |entry: &&JournalEntry| {
+            entry.job == job
+                && entry.requested == requested
+                && matches!(entry.phase, Phase::Search | Phase::Confirm)
+                && entry.outcome == LaunchOutcome::Measured
+        };
+        self.entries.iter().filter(counts).count() as u32
+    }
+}

@@ -1,0 +1,387 @@
+//! Which launch of a campaign comes next.
+//!
+//! First the default warms the clocks of each scale. Then the search: the default, and always the launch from which the
+//! planner expects the most, over all collectives and scales; the default again among them, so that a drift is seen;
+//! a launch that stalled once more. Where nothing is left that is worth a launch, or the budget would not do for more,
+//! what is to be deployed and the default are repeated until each was measured [`CampaignSettings::repeats`] times, and
+//! what is tied with it as often as that may decide. Nothing is remembered besides the journal and the logs.
+
+use std::collections::BTreeSet;
+
+use super::{
+    CampaignSettings, Job,
+    journal::{Journal, Phase, Requested},
+};
+use crate::{
+    collective::Configuration,
+    progress::Progress,
+    tuning::{
+        ab::script::{AbArm, balanced_order},
+        loaded::LoadedTuning,
+        plan::{PlanQuestion, PlannedLaunch, Reason},
+        study::TuningStudyError,
+    },
+    units::{Size, count},
+};
+
+/// In the search the default is launched again after this many other launches of a job.
+const REFERENCE_EVERY: usize = 6;
+
+/// The most launches of one configuration.
+const MAX_REPEATS: u32 = 9;
+
+/// The launches of the default that may fail in a row before the campaign gives up.
+const MAX_FAILED_DEFAULTS: usize = 2;
+
+/// A launch that is to be made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NextLaunch {
+    /// The part of the campaign.
+    pub phase: Phase,
+    /// The collective and scale.
+    pub job: Job,
+    /// What is asked of the library.
+    pub requested: Requested,
+    /// Which launch of the same request in the same phase, from 1.
+    pub repeat: u32,
+    /// Why it is made, in a sentence.
+    pub why: String,
+    /// The expected gain of busbw in per cent; `None` where none was estimated.
+    pub expected_pct: Option<f64>,
+}
+
+/// What the search does next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SearchStep {
+    /// This launch.
+    Launch(NextLaunch),
+    /// Nothing more, for these reasons.
+    Done(Vec<String>),
+}
+
+/// How many more launches a budget allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchesLeft(pub Option<u32>);
+
+impl LaunchesLeft {
+    /// By launches and by time, at the mean time of the last launches.
+    pub fn new(settings: &CampaignSettings, journal: &Journal) -> Self {
+        /// The launches whose mean time says how long the next ones take.
+        const LAST: usize = 10;
+        let made = u32::try_from(journal.entries.len()).unwrap_or(u32::MAX);
+        let by_count = settings.budget.launches.map(|most| most.saturating_sub(made));
+        let last = &journal.entries[journal.entries.len().saturating_sub(LAST)..];
+        let mean = last.iter().map(|entry| entry.seconds).sum::<f64>() / last.len().max(1) as f64;
+        let by_time = settings.budget.seconds.map(|most| {
+            let left = (most - journal.seconds()).max(0.0);
+            // The cast saturates; before the first launch nothing is known of how long one takes.
+            if mean > 0.0 { (left / mean) as u32 } else { u32::MAX }
+        });
+        Self(by_count.into_iter().chain(by_time).min())
+    }
+
+    fn is_within(self, launches: u32) -> bool {
+        self.0.is_none_or(|left| launches <= left)
+    }
+}
+
+/// The launches that the A/B of a campaign takes, with the one of the trimmed file.
+pub fn ab_launches(settings: &CampaignSettings) -> u32 {
+    let arms = 3 + 2;
+    settings.ab.as_ref().map_or(0, |ab| arms * ab.repeats * settings.jobs.len() as u32)
+}
+
+/// What the search of a campaign does next. `loaded` are the measurements of its logs; `None` before there are any.
+///
+/// # Errors
+/// Returns an error if nothing can be planned from the measurements.
+pub fn search(
+    settings: &CampaignSettings,
+    journal: &Journal,
+    loaded: Option<&LoadedTuning>,
+    progress: &mut dyn Progress,
+) -> Result<SearchStep, TuningStudyError> {
+    let state = SearchState { settings, journal, loaded };
+    let left = LaunchesLeft::new(settings, journal);
+    if !left.is_within(1) {
+        return Ok(SearchStep::Done(vec!["The budget is spent".to_owned()]));
+    }
+    for job in &settings.jobs {
+        if let Some(launch) = state.warm_up(*job) {
+            return Ok(SearchStep::Launch(launch));
+        }
+        match state.first_default(*job) {
+            Ok(Some(launch)) => return Ok(SearchStep::Launch(launch)),
+            Ok(None) => {}
+            Err(why) => return Ok(SearchStep::Done(vec![why])),
+        }
+    }
+    let Some(loaded) = loaded else {
+        return Ok(SearchStep::Done(vec!["No launch of the default left a table that can be read".to_owned()]));
+    };
+    let mut why = Vec::new();
+    let wanted = state.wanted(loaded)?;
+    let missing: u32 = wanted.iter().map(|(_, _, launches)| launches).sum();
+    if left.is_within(missing + 1 + ab_launches(settings)) {
+        let mut best: Option<NextLaunch> = None;
+        for job in &settings.jobs {
+            if let Some(launch) = state.reference(*job).or_else(|| state.stalled(*job, loaded)) {
+                return Ok(SearchStep::Launch(launch));
+            }
+            let worth = |launch: &NextLaunch| launch.expected_pct.unwrap_or(f64::INFINITY);
+            match state.gain(*job, loaded, progress)? {
+                Ok(launch) if best.as_ref().is_none_or(|best| worth(&launch) > worth(best)) => best = Some(launch),
+                Ok(_) => {}
+                Err(notes) => why.extend(notes),
+            }
+        }
+        if let Some(launch) = best {
+            return Ok(SearchStep::Launch(launch));
+        }
+    } else {
+        why.push("The rest of the budget is for repeating what is to be deployed, and for the A/B".to_owned());
+    }
+    if !left.is_within(1 + ab_launches(settings)) {
+        return Ok(SearchStep::Done(why));
+    }
+    let confirmed =
+        wanted.into_iter().max_by_key(|(_, requested, launches)| (*launches, *requested == Requested::Default));
+    if let Some((job, requested, _)) = confirmed {
+        let times = settings.repeats;
+        let what = match requested {
+            Requested::Default => "The default",
+            _ => "To be deployed",
+        };
+        let why = format!("{what}: to be measured {times} times");
+        return Ok(SearchStep::Launch(state.launch(Phase::Confirm, job, requested, why)));
+    }
+    for job in &settings.jobs {
+        if let Some(launch) = state.tie(*job, loaded, progress)? {
+            return Ok(SearchStep::Launch(launch));
+        }
+    }
+    Ok(SearchStep::Done(why))
+}
+
+/// The next launch of an A/B in a balanced order; `None` where all were made. `phase` is one of the two A/Bs.
+pub fn ab(settings: &CampaignSettings, journal: &Journal, phase: Phase) -> Option<NextLaunch> {
+    let repeats = settings.ab.as_ref()?.repeats;
+    let state = SearchState { settings, journal, loaded: None };
+    settings.jobs.iter().find_map(|job| {
+        let order = balanced_order(repeats, settings.seed);
+        // The empty file was compared already.
+        let arms = order.into_iter().filter(|(arm, _)| phase == Phase::Ab || *arm != AbArm::Empty);
+        let requested = |arm: AbArm| match arm {
+            AbArm::Default => Requested::Default,
+            AbArm::Conf => Requested::TunerFile,
+            AbArm::Empty => Requested::EmptyTunerFile,
+        };
+        let is_made = |requested: Requested, repeat: u32| {
+            journal.of(*job, phase).any(|entry| entry.requested == requested && entry.repeat == repeat)
+        };
+        arms.map(|(arm, repeat)| (requested(arm), repeat)).find(|(arm, repeat)| !is_made(*arm, *repeat)).map(
+            |(arm, repeat)| {
+                let why = match arm {
+                    Requested::Default => "Without a tuner file",
+                    Requested::EmptyTunerFile => "What an empty tuner file costs",
+                    _ => "With the tuner file",
+                };
+                NextLaunch { repeat, ..state.launch(phase, *job, arm, why.to_owned()) }
+            },
+        )
+    })
+}
+
+#[derive(Clone, Copy)]
+struct SearchState<'a> {
+    settings: &'a CampaignSettings,
+    journal: &'a Journal,
+    loaded: Option<&'a LoadedTuning>,
+}
+
+impl SearchState<'_> {
+    fn launch(&self, phase: Phase, job: Job, requested: Requested, why: String) -> NextLaunch {
+        let made = self.journal.of(job, phase).filter(|entry| entry.requested == requested).count();
+        NextLaunch { phase, job, requested, repeat: made as u32 + 1, why, expected_pct: None }
+    }
+
+    fn warm_up(&self, job: Job) -> Option<NextLaunch> {
+        let made = self.journal.of(job, Phase::WarmUp).count() as u32;
+        let why = "Warms the clocks and counts for nothing: the first launches on cold clocks are low";
+        (made < self.settings.warm_ups).then(|| self.launch(Phase::WarmUp, job, Requested::Default, why.to_owned()))
+    }
+
+    /// The default, where it was never measured. The error is why the campaign can't go on.
+    fn first_default(&self, job: Job) -> Result<Option<NextLaunch>, String> {
+        let is_measured = self.journal.measured(job, Requested::Default) > 0;
+        if is_measured && self.loaded.is_some() {
+            return Ok(None);
+        }
+        let failed = self.journal.of(job, Phase::Search).filter(|entry| entry.requested == Requested::Default);
+        let failed: Vec<_> = failed.collect();
+        if failed.len() >= MAX_FAILED_DEFAULTS {
+            let why = failed.last().and_then(|entry| entry.outcome.failure());
+            let why = why.unwrap_or_else(|| "its log has no table that can be read".to_owned());
+            return Err(format!("The default of {} on {} can't be measured: {why}", job.collective, job.scale));
+        }
+        let why = "The default, without which no gain can be told".to_owned();
+        Ok(Some(self.launch(Phase::Search, job, Requested::Default, why)))
+    }
+
+    /// The default beside the others, where it was last launched long ago.
+    fn reference(&self, job: Job) -> Option<NextLaunch> {
+        let since = self
+            .journal
+            .of(job, Phase::Search)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .take_while(|entry| entry.requested != Requested::Default)
+            .count();
+        let why = "Beside the others, to tell the day from the configuration".to_owned();
+        (since >= REFERENCE_EVERY).then(|| self.launch(Phase::Search, job, Requested::Default, why))
+    }
+
+    /// A configuration whose only launch stalled at some size.
+    fn stalled(&self, job: Job, loaded: &LoadedTuning) -> Option<NextLaunch> {
+        let stalls = loaded.study.screened().stalls.iter().filter(|stall| {
+            let workload = stall.workload;
+            (workload.collective, workload.scale) == (job.collective, job.scale) && !stall.is_default && stall.of == 1
+        });
+        let once = |requested: Requested| {
+            let attempts = self.journal.of(job, Phase::Search).filter(|entry| entry.requested == requested).count();
+            attempts == 1 && self.journal.measured(job, requested) == 1
+        };
+        stalls
+            .map(|stall| (Requested::Configuration(stall.configuration), stall))
+            .find(|(requested, _)| once(*requested))
+            .map(|(requested, stall)| {
+                let why = format!(
+                    "Its launch stalled at {}: {:.1} times slower than the same run with the other buffers",
+                    Size(stall.workload.size_bytes),
+                    stall.times_slower()
+                );
+                self.launch(Phase::Search, job, requested, why)
+            })
+    }
+
+    /// The configurations of a job that were launched, whatever came of it.
+    fn launched(&self, job: Job) -> Vec<Configuration> {
+        let mut launched: BTreeSet<Configuration> = self.settings.excluded.iter().copied().collect();
+        launched.extend(self.journal.entries.iter().filter(|entry| entry.job == job).filter_map(|entry| {
+            match entry.requested {
+                Requested::Configuration(configuration) => Some(configuration),
+                _ => None,
+            }
+        }));
+        launched.into_iter().collect()
+    }
+
+    fn plan(
+        &self,
+        job: Job,
+        loaded: &LoadedTuning,
+        progress: &mut dyn Progress,
+    ) -> Result<(Vec<PlannedLaunch>, Vec<String>), TuningStudyError> {
+        let told = loaded.platform().unwrap_or_default();
+        let given = self.settings.platform;
+        let platform = crate::tuning::platform::Platform {
+            version: given.version.or(told.version),
+            gpu: given.gpu.or(told.gpu),
+            ..given
+        };
+        let question = PlanQuestion {
+            of: Some((job.collective, job.scale)),
+            // One more launch than is made: a tie comes only after the gains.
+            runs: 2,
+            repeats: 1,
+            worth: self.settings.worth,
+            channels: self.settings.channels.clone(),
+            launched: self.launched(job),
+            platform: Some(platform),
+            seed: self.settings.seed,
+            ..PlanQuestion::default()
+        };
+        let answer = loaded.plan(&question, progress)?;
+        Ok((answer.items, answer.notes))
+    }
+
+    /// The launch from which the most is expected, or why none is worth it.
+    fn gain(
+        &self,
+        job: Job,
+        loaded: &LoadedTuning,
+        progress: &mut dyn Progress,
+    ) -> Result<Result<NextLaunch, Vec<String>>, TuningStudyError> {
+        let (items, _) = self.plan(job, loaded, progress)?;
+        let found = items.into_iter().find(|item| item.reason == Reason::Gain).and_then(|item| {
+            let launch = self.launch(Phase::Search, job, Requested::Configuration(item.configuration?), item.why);
+            Some(NextLaunch { expected_pct: item.expected_pct, ..launch })
+        });
+        let why = || {
+            format!(
+                "{} on {}: no other launch is expected to raise busbw by more than {} % (root mean square over the sizes, \
+                 beyond {} % at each)",
+                job.collective, job.scale, self.settings.worth.least_pct, self.settings.worth.change_pct
+            )
+        };
+        Ok(found.ok_or_else(|| vec![why()]))
+    }
+
+    /// What is to be deployed and the default, where they were measured too few times, with the launches that are
+    /// missing.
+    fn wanted(&self, loaded: &LoadedTuning) -> Result<Vec<(Job, Requested, u32)>, TuningStudyError> {
+        let deployed = loaded.study.to_deploy()?;
+        let mut wanted = Vec::new();
+        for job in &self.settings.jobs {
+            let own = deployed
+                .iter()
+                .filter(|r| (r.workload.collective, r.workload.scale) == (job.collective, job.scale))
+                .filter_map(|r| r.configuration);
+            let mut requested: Vec<Requested> = own.map(Requested::Configuration).collect();
+            requested.push(Requested::Default);
+            requested.sort_unstable();
+            requested.dedup();
+            for requested in requested {
+                let missing = self.settings.repeats.saturating_sub(self.journal.measured(*job, requested));
+                let attempts =
+                    self.journal.of(*job, Phase::Confirm).filter(|entry| entry.requested == requested).count();
+                // What fails again and again is not tried for ever.
+                if missing > 0 && (attempts as u32) < 2 * self.settings.repeats {
+                    wanted.push((*job, requested, missing));
+                }
+            }
+        }
+        Ok(wanted)
+    }
+
+    fn tie(
+        &self,
+        job: Job,
+        loaded: &LoadedTuning,
+        progress: &mut dyn Progress,
+    ) -> Result<Option<NextLaunch>, TuningStudyError> {
+        let (items, _) = self.plan(job, loaded, progress)?;
+        let ties = items.into_iter().filter(|item| item.reason == Reason::Tie);
+        let launches = ties.filter_map(|item| {
+            let requested = Requested::Configuration(item.configuration?);
+            let launch = self.launch(Phase::Confirm, job, requested, item.why);
+            Some(NextLaunch { expected_pct: item.expected_pct, ..launch })
+        });
+        let is_within = |launch: &NextLaunch| {
+            let made = self.journal.of(job, Phase::Confirm).filter(|entry| entry.requested == launch.requested).count();
+            (made as u32) < MAX_REPEATS
+        };
+        Ok(launches.into_iter().find(is_within))
+    }
+}
+
+/// A sentence on how many launches were made, for the end of a campaign.
+pub fn summary(journal: &Journal) -> String {
+    let failed = journal.entries.iter().filter(|entry| entry.outcome.failure().is_some()).count();
+    let made = count(journal.entries.len() as u64, "launch").replace("launchs", "launches");
+    match failed {
+        0 => made,
+        failed => format!("{made}, of which {failed} left no measurements"),
+    }
+}

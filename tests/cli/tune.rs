@@ -1,0 +1,437 @@
+//! `collectune tune` against a cluster that isn't there: `collectune` starts a launcher that is a script, which starts
+//! a program that answers from a sweep, as nccl-tests and the library would have.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    io::Cursor,
+    path::{Path, PathBuf},
+    process::{self, Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use collectune::{
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale},
+    intake::files::{FileSource, FileToLoad, read_files},
+    launch::Sizes,
+    math::Stream,
+    progress::Silent,
+    tuning::{
+        campaign::{
+            Job,
+            journal::{Journal, JournalEntry, LaunchOutcome, Phase, Requested},
+            play::{PlayedLaunch, Player},
+        },
+        conf::{Reader, read},
+        platform::{Library, Platform},
+        simulate::Simulation,
+    },
+};
+use tempfile::TempDir;
+
+use crate::support::terminal::{collectune, ended, text, write};
+
+const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
+
+/// A sweep of one collective on two nodes: six algorithms and protocols on five counts of channels.
+fn sweep() -> String {
+    Simulation {
+        collectives: vec![Collective::AllReduce],
+        nodes: vec![2],
+        sizes: (12..=26).step_by(2).map(|log2| 1 << log2).collect(),
+        channels: vec![1, 4, 8, 16, 32],
+        repeats: 3,
+        seed: 5,
+    }
+    .to_csv()
+}
+
+fn player(csv: &[u8], seed: u64) -> Player {
+    let source = FileSource { size_bytes: csv.len() as u64, content: Box::new(Cursor::new(csv.to_vec())) };
+    let name = FileToLoad { id: 0, name: "sweep.csv".to_owned(), mapping: None };
+    let opened = read_files(&[name], vec![source], &mut Silent);
+    Player::new(&opened.rows, Platform::from(Library::Rccl), seed)
+}
+
+/// The program of nccl-tests, as a test that only the scripts below run: what it does stands in its environment.
+#[test]
+#[ignore = "it is a program: the scripts of the other tests start it"]
+fn fake_all_reduce_perf() {
+    let var = |name: &str| env::var(name).ok();
+    let Some(arguments) = var("FAKE_ARGUMENTS") else { return };
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    let option = |name: &str| arguments.windows(2).find(|pair| pair[0] == name).map(|pair| pair[1].to_owned());
+    let (first, last) = (option("-b").unwrap().parse().unwrap(), option("-e").unwrap().parse().unwrap());
+    assert_eq!((option("-f").as_deref(), option("-g").as_deref()), (Some("2"), Some("1")));
+    let debug = var("NCCL_DEBUG_FILE").unwrap();
+    assert_eq!(var("NCCL_DEBUG").as_deref(), Some("INFO"));
+    let number: u32 =
+        Path::new(&debug).file_name().unwrap().to_str().unwrap().split('.').next().unwrap().parse().unwrap();
+    let conf = var("NCCL_TUNER_CONFIG_FILE").map(|path| fs::read(path).unwrap());
+    let rules = conf.as_deref().map(|conf| read(conf, Reader::Rccl));
+    let requested = match (var("NCCL_ALGO"), &rules) {
+        (_, Some(_)) => Requested::TunerFile,
+        (None, None) => Requested::Default,
+        (Some(algorithm), None) => Requested::Configuration(Configuration {
+            algorithm: Algorithm::parse(&algorithm).unwrap(),
+            protocol: Protocol::parse(&var("NCCL_PROTO").unwrap()).unwrap(),
+            channels: var("NCCL_MIN_NCHANNELS").unwrap().parse().unwrap(),
+        }),
+    };
+    assert_eq!(var("NCCL_MIN_NCHANNELS"), var("NCCL_MAX_NCHANNELS"));
+    let is = |name: &str| var(name).is_some_and(|what| what == requested.to_string());
+    if is("FAKE_HANG") {
+        // A child that would go on alone if only its parent were ended.
+        let pid = Command::new("sleep").arg("300").spawn().unwrap().id();
+        fs::write(var("FAKE_NOTE").unwrap(), pid.to_string()).unwrap();
+        thread::sleep(Duration::from_secs(300));
+    }
+    if is("FAKE_NO_TABLE") {
+        println!("all_reduce_perf: unknown option");
+        process::exit(0);
+    }
+    let player = player(&fs::read(var("FAKE_SWEEP").unwrap()).unwrap(), 42);
+    // What is asked for and silently replaced by something else.
+    let runs = if is("FAKE_SUBSTITUTED") {
+        Requested::Configuration(Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Simple, channels: 8 })
+    } else {
+        requested
+    };
+    let job = Job { collective: Collective::AllReduce, scale: SCALE };
+    let sizes = Sizes { first, last };
+    let rules = rules.as_deref().map(|rules| (rules, Reader::Rccl));
+    let played = player.play(&PlayedLaunch { number, job, sizes, requested: runs, rules }).unwrap();
+    let file = debug.replace("%h", "node0").replace("%p", &process::id().to_string());
+    let init = "node0:1000:1000 [0] NCCL INFO RCCL version : 2.30.4-HEAD:abc\n";
+    let tuner =
+        if rules.is_some() { "node0:1000:1000 [0] NCCL INFO Using built-in CSV tuner, config: x\n" } else { "" };
+    let decisions = if var("NCCL_DEBUG_SUBSYS").unwrap().contains("TUNING") { &played.debug } else { "" };
+    if var("FAKE_NO_DEBUG").is_none() {
+        fs::write(file, format!("{init}{tuner}{decisions}")).unwrap();
+    }
+    if is("FAKE_CRASH") {
+        println!("{}", played.output.lines().take(30).collect::<Vec<_>>().join("\n"));
+        println!("node1: Test CUDA failure all_reduce.cu:44 'out of memory'");
+        process::exit(3);
+    }
+    println!("{}", played.output);
+    process::exit(0);
+}
+
+/// A folder with the fake programs, and where its campaigns are kept.
+struct FakeCluster {
+    folder: TempDir,
+}
+
+impl FakeCluster {
+    /// `faults` are variables that say which requests go wrong.
+    fn new(faults: &[(&str, &str)]) -> Self {
+        let folder = TempDir::new().unwrap();
+        let sweep = write(&folder, "measured.csv", sweep());
+        let faults: String = faults.iter().map(|(name, value)| format!("export {name}='{value}'\n")).collect();
+        let program = format!(
+            "#!/bin/sh\n{faults}export FAKE_NOTE='{}'\nexport FAKE_SWEEP='{sweep}'\nexport FAKE_ARGUMENTS=\"$*\"\n\
+             exec '{}' --exact tune::fake_all_reduce_perf --ignored --nocapture\n",
+            folder.path().join("note").display(),
+            env::current_exe().unwrap().display()
+        );
+        let cluster = Self { folder };
+        cluster.script("all_reduce_perf", &program);
+        // A launcher that says things of its own.
+        cluster.script(
+            "launcher",
+            "#!/bin/sh\nshift\necho '  size  rank  host'\necho '  16  0  secret-host'\nexec \"$@\"\n",
+        );
+        cluster
+    }
+
+    fn script(&self, name: &str, content: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        let path = write(&self.folder, name, content);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn arguments(&self, campaign: &str, more: &[&str]) -> Vec<String> {
+        let launcher = format!("{} {{ranks}} {{env}} {{program}} {{arguments}}", self.path("launcher").display());
+        let mut arguments: Vec<String> =
+            ["tune", "--launcher", &launcher, "--tests", &self.folder.path().display().to_string()]
+                .map(str::to_owned)
+                .to_vec();
+        let rest =
+            "--collective all_reduce --nodes 2 --ranks 16 --sizes 4K..64M --channels 1,4,8,16,32 --gpu gfx942 -o";
+        arguments.extend(rest.split(' ').map(str::to_owned));
+        arguments.push(self.path(campaign).display().to_string());
+        arguments.extend(more.iter().map(|word| (*word).to_owned()));
+        arguments
+    }
+
+    fn tune(&self, campaign: &str, more: &[&str]) -> Output {
+        let arguments = self.arguments(campaign, more);
+        collectune(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    fn entries(&self, campaign: &str) -> Vec<JournalEntry> {
+        let text = fs::read_to_string(self.path(campaign).join("journal.jsonl")).unwrap();
+        Journal::parse(&text).unwrap().entries
+    }
+}
+
+/// What a journal says, but for the clock.
+fn timeless(mut entries: Vec<JournalEntry>) -> Vec<JournalEntry> {
+    entries.iter_mut().for_each(|entry| (entry.began_s, entry.seconds) = (0, 0.0));
+    entries
+}
+
+#[test]
+fn a_campaign_ends_with_a_file_that_an_ab_has_confirmed() {
+    let cluster = FakeCluster::new(&[]);
+    let said = cluster.tune("campaign", &["--ab-repeats", "3"]);
+    let out = ended(&said, 0);
+    assert!(out.contains("tuned.conf: ") && out.contains("confirmed by the A/B"), "{out}");
+    let entries = cluster.entries("campaign");
+    let of = |phase: Phase| entries.iter().filter(|entry| entry.phase == phase).count();
+    assert_eq!((of(Phase::WarmUp), of(Phase::Ab)), (2, 9));
+    assert!(entries.iter().all(|entry| entry.outcome == LaunchOutcome::Measured));
+    // The grid has 30 launches.
+    assert!((8..30).contains(&of(Phase::Search)), "{}", of(Phase::Search));
+    // What is deployed was measured three times, and so was the default.
+    let mut measured: BTreeMap<Requested, u32> = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| matches!(entry.phase, Phase::Search | Phase::Confirm)) {
+        *measured.entry(entry.requested).or_default() += 1;
+    }
+    assert!(measured[&Requested::Default] >= 3);
+    let conf = fs::read(cluster.path("campaign/tuned.conf")).unwrap();
+    let rules = read(&conf, Reader::Rccl);
+    assert!(!rules.is_empty());
+    for rule in rules.iter().filter(|rule| rule.algorithm.is_some()) {
+        let configuration = Configuration {
+            algorithm: rule.algorithm.unwrap(),
+            protocol: rule.protocol.unwrap(),
+            channels: rule.channels as u32,
+        };
+        assert!(measured[&Requested::Configuration(configuration)] >= 3, "{configuration}: {measured:?}");
+    }
+    // The report is there and names neither hosts nor folders.
+    let report = fs::read_to_string(cluster.path("campaign/report.html")).unwrap();
+    let folder = cluster.folder.path().display().to_string();
+    assert!(report.contains("all_reduce") && !report.contains("secret-host") && !report.contains(&folder));
+    // What ran was read from the debug files, and the page reads the same logs.
+    let logs = cluster.path("campaign/logs").display().to_string();
+    let predicted = ended(
+        &collectune(&["tuning", "predict", &logs, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16"]),
+        0,
+    );
+    assert!(predicted.contains("4 KiB"), "{predicted}");
+    assert!(
+        !cluster.path("campaign/debug").exists()
+            || fs::read_dir(cluster.path("campaign/debug")).unwrap().next().is_none()
+    );
+    // It is not begun twice.
+    let again = cluster.tune("campaign", &[]);
+    assert!(text(&again.stderr).contains("holds a campaign already: go on with it by collectune tune --resume"));
+    // A campaign that is done stays done.
+    let resumed = collectune(&["tune", "--resume", &cluster.path("campaign").display().to_string()]);
+    ended(&resumed, 0);
+    assert_eq!(cluster.entries("campaign").len(), entries.len());
+}
+
+#[test]
+fn a_campaign_that_is_killed_at_any_moment_goes_on_with_the_same_result() {
+    let cluster = FakeCluster::new(&[]);
+    let more = ["--without-ab", "--launches", "24"];
+    ended(&cluster.tune("whole", &more), 0);
+    let whole = timeless(cluster.entries("whole"));
+    assert!(whole.len() > 15, "{}", whole.len());
+    let mut stream = Stream::new(3);
+    let program = env!("CARGO_BIN_EXE_collectune");
+    let mut kills = 0;
+    let mut arguments = cluster.arguments("cut", &more);
+    for _ in 0..10 {
+        let mut child =
+            Command::new(program).args(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let wait = Duration::from_millis(50 + stream.below(900) as u64);
+        let began = Instant::now();
+        while began.elapsed() < wait && child.try_wait().unwrap().is_none() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        kills += usize::from(child.try_wait().unwrap().is_none());
+        let _ = child.kill();
+        child.wait().unwrap();
+        if cluster.path("cut/campaign.json").is_file() {
+            arguments = vec!["tune".to_owned(), "--resume".to_owned(), cluster.path("cut").display().to_string()];
+        } else {
+            let _ = fs::remove_dir_all(cluster.path("cut"));
+        }
+    }
+    assert!(kills >= 5, "{kills}");
+    // A line that was being written when the machine died.
+    let journal = cluster.path("cut/journal.jsonl");
+    let torn = fs::read_to_string(&journal).unwrap() + "{\"launch\":9,\"pha";
+    fs::write(&journal, torn).unwrap();
+    ended(&collectune(&["tune", "--resume", &cluster.path("cut").display().to_string()]), 0);
+    let cut = timeless(cluster.entries("cut"));
+    let first = cut.iter().zip(&whole).find(|(cut, whole)| cut != whole);
+    assert!(first.is_none() && cut.len() == whole.len(), "{first:?}");
+    let conf = |name: &str| fs::read_to_string(cluster.path(name).join("tuned.conf")).ok();
+    assert_eq!(conf("cut"), conf("whole"));
+}
+
+#[test]
+fn what_crashes_hangs_or_is_replaced_is_recorded_and_not_tried_again() {
+    let ring = |protocol, channels| Configuration { algorithm: Algorithm::Ring, protocol, channels };
+    let tree = Configuration { algorithm: Algorithm::Tree, protocol: Protocol::Ll, channels: 32 };
+    let cluster = FakeCluster::new(&[
+        ("FAKE_CRASH", &ring(Protocol::Simple, 32).to_string()),
+        ("FAKE_HANG", &ring(Protocol::Ll128, 32).to_string()),
+        ("FAKE_NO_TABLE", &ring(Protocol::Ll, 32).to_string()),
+        ("FAKE_SUBSTITUTED", &tree.to_string()),
+    ]);
+    ended(&cluster.tune("campaign", &["--without-ab", "--launches", "45", "--time-limit", "4s"]), 0);
+    let entries = cluster.entries("campaign");
+    let of = |configuration| {
+        let mut found = entries.iter().filter(|entry| entry.requested == Requested::Configuration(configuration));
+        let entry = found.next().unwrap();
+        assert!(found.next().is_none(), "{configuration} is tried once");
+        entry
+    };
+    let crashed = of(ring(Protocol::Simple, 32)).outcome.failure().unwrap();
+    assert!(crashed.contains("exit status: 3") && crashed.contains("out of memory"), "{crashed}");
+    assert_eq!(of(ring(Protocol::Ll128, 32)).outcome, LaunchOutcome::TimedOut(4.0));
+    let no_table = of(ring(Protocol::Ll, 32)).outcome.failure().unwrap();
+    assert!(no_table.contains("no table of nccl-tests") && no_table.contains("unknown option"), "{no_table}");
+    assert_eq!(of(tree).outcome, LaunchOutcome::Measured);
+    // The child of what hung was ended with it.
+    let pid = fs::read_to_string(cluster.path("note")).unwrap();
+    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(") Z "), "{state}");
+    // What ran instead is what was measured.
+    let logs = cluster.path("campaign/logs").display().to_string();
+    let table = ended(
+        &collectune(&["tuning", "chart", &logs, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16"]),
+        0,
+    );
+    assert!(table.contains("TREE/LL128/32") && !table.contains("TREE/LL/32"), "{table}");
+    let failed: Vec<String> =
+        entries.iter().map(|entry| entry.log.clone()).filter(|log| log.starts_with("failed/")).collect();
+    assert_eq!(failed.len(), 3);
+    assert!(failed.iter().all(|log| cluster.path("campaign").join(log).is_file()));
+}
+
+#[test]
+fn what_can_not_work_is_said_before_anything_is_spent() {
+    let cluster = FakeCluster::new(&[]);
+    let error = |arguments: &[&str]| {
+        let said = collectune(arguments);
+        assert_ne!(said.status.code(), Some(0));
+        text(&said.stderr)
+    };
+    let tests = cluster.folder.path().display().to_string();
+    let at = cluster.path("other").display().to_string();
+    let scale = ["--nodes", "2", "--ranks", "16", "-o", &at];
+    let with = |words: &[&str]| error(&[&["tune"], words, &scale[..]].concat());
+    let launcher = "env {env} {program} {arguments}";
+    let missing = with(&["--launcher", launcher, "--tests", &tests, "--collective", "all_gather"]);
+    assert!(missing.contains("there is no program") && missing.contains("all_gather_perf"), "{missing}");
+    let none = with(&[
+        "--launcher",
+        "no-such-launcher {env} {program} {arguments}",
+        "--tests",
+        &tests,
+        "--collective",
+        "all_reduce",
+    ]);
+    assert!(none.contains("there is no program no-such-launcher"), "{none}");
+    let unknown = with(&[
+        "--launcher",
+        "env {host} {env} {program} {arguments}",
+        "--tests",
+        &tests,
+        "--collective",
+        "all_reduce",
+    ]);
+    assert!(unknown.contains("{host} is no placeholder"), "{unknown}");
+    let p2p = with(&["--launcher", launcher, "--tests", &tests, "--collective", "sendrecv"]);
+    assert!(p2p.contains("no tuner is asked about it"), "{p2p}");
+    assert!(!cluster.path("other").exists());
+    // The first launch fails: it is said, with the place of its output, and nothing else is launched.
+    let broken = FakeCluster::new(&[("FAKE_CRASH", "default")]);
+    let said = text(&broken.tune("campaign", &[]).stderr);
+    assert!(said.contains("the first launches must work") && said.contains("exit status: 3"), "{said}");
+    assert_eq!(broken.entries("campaign").len(), 1);
+    let silent = FakeCluster::new(&[("FAKE_NO_DEBUG", "1")]);
+    let said = text(&silent.tune("campaign", &[]).stderr);
+    assert!(said.contains("the library wrote no debug file"), "{said}");
+    // Folders that are none of a campaign, or of another version.
+    let resume = |path: &Path| error(&["tune", "--resume", &path.display().to_string()]);
+    assert!(resume(&cluster.path("nothing")).contains("holds no campaign"));
+    fs::write(broken.path("campaign/journal.jsonl"), "{\"launch\":1}\n").unwrap();
+    assert!(resume(&broken.path("campaign")).contains("journal.jsonl, line 1"));
+    let settings = fs::read_to_string(silent.path("campaign/campaign.json")).unwrap();
+    fs::write(
+        silent.path("campaign/campaign.json"),
+        settings.replace("\"collectune_campaign\": 1", "\"collectune_campaign\": 9"),
+    )
+    .unwrap();
+    assert!(resume(&silent.path("campaign")).contains("has format 9"));
+    fs::create_dir(cluster.path("full")).unwrap();
+    fs::write(cluster.path("full/x"), "").unwrap();
+    assert!(text(&cluster.tune("full", &[]).stderr).contains("is not empty and holds no campaign"));
+}
+
+#[test]
+fn a_simulated_campaign_finds_the_winners_of_its_sweep() {
+    let folder = TempDir::new().unwrap();
+    let sweep = write(&folder, "sweep.csv", sweep());
+    let campaign = folder.path().join("campaign").display().to_string();
+    let arguments = ["tune", "--simulate", &sweep, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16"];
+    let preview = ended(&collectune(&[&arguments[..], &["--dry-run"]].concat()), 0);
+    assert!(preview.contains("2 × the default, to warm the clocks") && preview.contains("TREE/LL128/32"), "{preview}");
+    let out = ended(&collectune(&[&arguments[..], &["-o", &campaign]].concat()), 0);
+    assert!(out.contains("confirmed by the A/B"), "{out}");
+    let conf = fs::read(Path::new(&campaign).join("tuned.conf")).unwrap();
+    assert!(!read(&conf, Reader::Rccl).is_empty());
+    // A scale that the sweep lacks.
+    let other =
+        ["tune", "--simulate", &sweep, "--collective", "all_reduce", "--nodes", "4", "--ranks", "32", "-o", "x"];
+    assert!(text(&collectune(&other).stderr).contains("the sweep has no all_reduce on 4 nodes"));
+}
+
+#[test]
+fn ctrl_c_ends_a_launch_and_leaves_the_best_file_so_far() {
+    use nix::{
+        sys::signal::{Signal, kill},
+        unistd::Pid,
+    };
+    let ring = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll128, channels: 32 };
+    let cluster = FakeCluster::new(&[("FAKE_HANG", &ring.to_string())]);
+    let child = Command::new(env!("CARGO_BIN_EXE_collectune"))
+        .args(cluster.arguments("campaign", &["--without-ab"]))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    while !cluster.path("note").is_file() && began.elapsed() < Duration::from_secs(120) {
+        thread::sleep(Duration::from_millis(20));
+    }
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    let said = child.wait_with_output().unwrap();
+    let err = text(&said.stderr);
+    assert!(
+        err.contains("stopped; collectune tune --resume") && err.contains("goes on after the last whole launch"),
+        "{err}"
+    );
+    assert!(cluster.path("campaign/report.html").is_file());
+    let entries = cluster.entries("campaign");
+    assert!(entries.iter().all(|entry| entry.requested != Requested::Configuration(ring)));
+    let pid = fs::read_to_string(cluster.path("note")).unwrap();
+    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(") Z "), "{state}");
+}

@@ -12,6 +12,7 @@ use crate::{
     conf::ncclx,
     report,
     text::{Column, Entry, Listing, Problem, Problems, Records, number},
+    tuning::campaign::{CampaignSettings, journal::Journal},
 };
 
 /// The most bytes of a tuner file or comparison.
@@ -103,6 +104,25 @@ pub(super) fn report(text: impl Read) -> Result<(Outcome, FileContent)> {
     let opened = report::open::open(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string())?;
     let outcome = Outcome::known("report", opened.title.clone(), Problems::default(), Vec::new());
     Ok((outcome, FileContent::Report(Box::new(opened))))
+}
+
+/// The settings or the journal of a campaign (`collectune tune`); `None` for other JSON.
+pub(super) fn campaign(json: &str) -> Option<Result<(Outcome, FileContent)>> {
+    if Journal::is_one(json) {
+        return Some(match Journal::parse(json) {
+            Err(error) => Err(format!("can't be used: {error}")),
+            Ok(journal) => {
+                let holds = counted(journal.entries.len(), "launch");
+                let note = "The logs of its launches are measurements: open them with it (logs/)".to_owned();
+                let outcome = Outcome::known("journal of a campaign", holds, Problems::default(), vec![note]);
+                Ok((outcome, FileContent::Listing(journal.listing())))
+            }
+        });
+    }
+    let settings: CampaignSettings = serde_json::from_str(json).ok()?;
+    let holds = counted(settings.jobs.len(), "workload");
+    let outcome = Outcome::known("settings of a campaign", holds, Problems::default(), Vec::new());
+    Some(Ok((outcome, FileContent::Nothing)))
 }
 
 /// Reads a table that is only shown.

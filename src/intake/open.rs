@@ -265,6 +265,9 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
         };
         return Ok((outcome, FileContent::Model(json)).into());
     }
+    if let Some(opened) = documents::campaign(&json) {
+        return opened.map(Into::into);
+    }
     if policy::read::is_policy(&json) {
         return rewards::policy(&json).map(Into::into);
     }

@@ -233,6 +233,11 @@ fn a_campaign_ends_with_a_file_that_an_ab_has_confirmed() {
         !cluster.path("campaign/debug").exists()
             || fs::read_dir(cluster.path("campaign/debug")).unwrap().next().is_none()
     );
+    // The whole folder is read: its A/B is judged, and journal and settings are known.
+    let whole = collectune(&["tuning", "ab", &cluster.path("campaign").display().to_string()]);
+    let said = text(&whole.stderr);
+    assert!(said.contains("it holds journal of a campaign") && !said.contains("campaign.json is JSON"), "{said}");
+    assert!(text(&whole.stdout).contains("keep"), "{}", text(&whole.stdout));
     // It is not begun twice.
     let again = cluster.tune("campaign", &[]);
     assert!(text(&again.stderr).contains("holds a campaign already: go on with it by collectune tune --resume"));
@@ -319,7 +324,7 @@ fn what_crashes_hangs_or_is_replaced_is_recorded_and_not_tried_again() {
     );
     assert!(table.contains("TREE/LL128/32") && !table.contains("TREE/LL/32"), "{table}");
     let failed: Vec<String> =
-        entries.iter().map(|entry| entry.log.clone()).filter(|log| log.starts_with("failed/")).collect();
+        entries.iter().map(|entry| entry.log.clone()).filter(|log| log.starts_with(".failed/")).collect();
     assert_eq!(failed.len(), 3);
     assert!(failed.iter().all(|log| cluster.path("campaign").join(log).is_file()));
 }

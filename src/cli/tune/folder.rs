@@ -146,8 +146,8 @@ impl Folder {
             _ => "default".to_owned(),
         };
         match launch.phase {
-            // The readers of logs pass it over.
-            Phase::WarmUp => format!("warm_up/{number:03}_{of}.txt"),
+            // The readers of folders pass over what begins with a dot.
+            Phase::WarmUp => format!(".warm_up/{number:03}_{of}.txt"),
             Phase::Search | Phase::Confirm => format!("logs/{}/{of}_{what}_launch{number}.log", job.folder()),
             Phase::Ab => format!("ab/{}/{ab}", job.folder()),
             Phase::AbOfRest => format!("ab_of_rest/{}/{ab}", job.folder()),

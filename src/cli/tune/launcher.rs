@@ -79,14 +79,12 @@ impl Template {
         Ok(template)
     }
 
-    /// The names in braces. Braces around anything but a name are text.
+    /// The names in braces. Braces around anything but a name are text, and so are a shell's `${variables}`.
     fn placeholders(&self) -> impl Iterator<Item = &str> {
-        self.words.iter().flat_map(|word| {
-            word.split('{')
-                .skip(1)
-                .filter_map(|rest| rest.split_once('}'))
-                .map(|(name, _)| name)
-                .filter(|name| !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
+        let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        self.words.iter().flat_map(move |word| {
+            let braces = word.match_indices('{').filter(|(at, _)| !word[..*at].ends_with('$'));
+            braces.filter_map(|(at, _)| Some(word[at + 1..].split_once('}')?.0)).filter(is_name)
         })
     }
 
@@ -134,7 +132,8 @@ fn filled(word: &str, values: &[(&str, Vec<String>)]) -> String {
     while let Some(at) = rest.find('{') {
         text += &rest[..at];
         rest = &rest[at..];
-        match values.iter().find(|(name, _)| rest.starts_with(name)) {
+        let is_variable = text.ends_with('$');
+        match values.iter().find(|(name, _)| !is_variable && rest.starts_with(name)) {
             Some((name, value)) => {
                 let quoted: Vec<String> = value.iter().map(|word| quoted(word)).collect();
                 text += &quoted.join(" ");

@@ -70,6 +70,8 @@ const REPORT: &str = "report.html";
 
 /// The time that a launch may take before anything is known of its neighbours, in seconds.
 const FIRST_LIMIT_S: f64 = 1800.0;
+/// How often the best file so far and the report are written anew.
+const REPORT_EVERY: Duration = Duration::from_secs(120);
 /// Later it may take this many times as long as the median launch of its job, and a minute.
 const LIMIT_FACTOR: f64 = 5.0;
 
@@ -79,6 +81,8 @@ pub(super) struct Campaign {
     cluster: Cluster,
     /// The highest measured busbw in GB/s at each job and size, and that of the default, before the last launch.
     best: BTreeMap<(Job, u64), f64>,
+    /// When report and tuner file were last written.
+    looked_at: Instant,
 }
 
 /// What was read of the logs.
@@ -97,7 +101,7 @@ impl Measured {
 
 impl Campaign {
     pub(super) fn new(folder: Folder, cluster: Cluster) -> Self {
-        Self { folder, cluster, best: BTreeMap::new() }
+        Self { folder, cluster, best: BTreeMap::new(), looked_at: Instant::now() }
     }
 
     /// Goes on until the campaign is done.
@@ -149,6 +153,11 @@ impl Campaign {
                 }
                 SearchStep::Launch(launch) => self.launch(launch, None)?,
             }
+            if matches!(self.cluster, Cluster::Launched(_)) && self.looked_at.elapsed() >= REPORT_EVERY {
+                self.write_best()?;
+                self.write_report()?;
+                self.looked_at = Instant::now();
+            }
             if process::is_stopped() {
                 return Ok(Vec::new());
             }
@@ -189,7 +198,7 @@ impl Campaign {
             None => log,
             // What it measured before it failed is no measurement of a configuration that works.
             Some(_) => {
-                let failed = format!("failed/{:03}.txt", self.folder.next_number());
+                let failed = format!(".failed/{:03}.txt", self.folder.next_number());
                 let to = self.folder.prepare(&failed)?;
                 fs::rename(&path, &to).map_err(|error| told(format!("{}: {error}", path.display())))?;
                 failed

@@ -5,7 +5,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Job;
-use crate::{collective::Configuration, text::excerpt};
+use crate::{
+    collective::Configuration,
+    text::{Column, Entry, Listing, excerpt},
+    units::{percent, significant},
+};
 
 /// The part of a campaign that a launch belongs to, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -151,6 +155,17 @@ pub enum JournalError {
     },
 }
 
+const COLUMNS: [Column; 8] = [
+    Column::numbers("Launch", "the number of the launch"),
+    Column::words("Phase", "the part of the campaign"),
+    Column::words("Workload", "collective, nodes × ranks"),
+    Column::words("Asked for", "what was asked of the library"),
+    Column::numbers("Expected", "by how much busbw was expected to rise, in per cent over all sizes"),
+    Column::numbers("Took", "how long the launch took"),
+    Column::words("Outcome", "measured, or why it left no measurements"),
+    Column::words("Why", "why it was made"),
+];
+
 impl Journal {
     /// Reads a journal. A last line without its line break was being written when the program ended, and is left out.
     ///
@@ -187,6 +202,28 @@ impl Journal {
         serde_json::to_string(entry).map(|line| line + "\n").unwrap_or_default()
     }
 
+    /// Whether a text begins as a journal does.
+    pub fn is_one(text: &str) -> bool {
+        text.trim_start().starts_with("{\"launch\":")
+    }
+
+    /// The launches as a table, a row for each.
+    pub fn listing(&self) -> Listing {
+        let row = |entry: &JournalEntry| {
+            vec![
+                Entry::number(Some(entry.launch.into()), |launch| launch.to_string()),
+                Entry::text(entry.phase.name()),
+                Entry::text(format!("{} on {}", entry.job.collective, entry.job.scale)),
+                Entry::text(entry.requested.to_string()),
+                Entry::number(entry.expected_pct, percent),
+                Entry::number(Some(entry.seconds), |seconds| format!("{} s", significant(seconds))),
+                Entry::text(entry.outcome.failure().unwrap_or_else(|| "measured".to_owned())),
+                Entry::text(entry.why.clone()),
+            ]
+        };
+        Listing { columns: COLUMNS.to_vec(), rows: self.entries.iter().map(row).collect() }
+    }
+
     /// How long all launches took together, in seconds.
     pub fn seconds(&self) -> f64 {
         self.entries.iter().map(|entry| entry.seconds).sum()
@@ -206,5 +243,56 @@ impl Journal {
                 && entry.outcome == LaunchOutcome::Measured
         };
         self.entries.iter().filter(counts).count() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collective::{Algorithm, Collective, Protocol, Scale};
+
+    fn entry(launch: u32) -> JournalEntry {
+        JournalEntry {
+            launch,
+            phase: Phase::Search,
+            job: Job { collective: Collective::AllToAll, scale: Scale { nodes: 2, ranks: 16 } },
+            requested: Requested::Configuration(Configuration {
+                algorithm: Algorithm::CollnetChain,
+                protocol: Protocol::Ll128,
+                channels: launch,
+            }),
+            repeat: 1,
+            why: "a \"reason\"\nof two lines".to_owned(),
+            expected_pct: Some(0.1 + 0.2),
+            log: "logs/a.log".to_owned(),
+            began_s: 1,
+            seconds: 1.0 / 3.0,
+            outcome: LaunchOutcome::TimedOut(f64::from(launch)),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again_to_the_bit_and_a_torn_line_is_left_out() {
+        let entries: Vec<JournalEntry> = (1..=3).map(entry).collect();
+        let text: String = entries.iter().map(Journal::line).collect();
+        assert!(Journal::is_one(&text));
+        let journal = Journal::parse(&text).unwrap();
+        assert_eq!(journal, Journal { entries: entries.clone(), is_torn: false });
+        assert_eq!(journal.listing().rows.len(), 3);
+        for cut in 1..text.len() {
+            let read = Journal::parse(&text[..cut]).unwrap();
+            assert_eq!(read.is_torn, !text[..cut].ends_with('\n'), "{cut}");
+            assert!(entries.starts_with(&read.entries));
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_none_or_is_missing_is_located() {
+        let text = Journal::line(&entry(1)) + "{\"launch\":2}\n";
+        let error = Journal::parse(&text).unwrap_err().to_string();
+        assert!(error.starts_with("journal.jsonl, line 2: \"{\"launch\":2}\" is not an entry"), "{error}");
+        let text = Journal::line(&entry(1)) + &Journal::line(&entry(3));
+        let error = Journal::parse(&text).unwrap_err().to_string();
+        assert!(error.starts_with("journal.jsonl, line 2: launch 3 follows launch 1, where 2 was expected"), "{error}");
     }
 }

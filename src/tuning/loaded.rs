@@ -27,9 +27,10 @@ use super::{
     platform::{Library, Platform},
     reach::{Reach, ReachQuestion, ReachReader},
     read::Row,
+    recommend::BetweenSizes,
     record::{RecordAnswer, RecordQuestion},
     report::{self, TuningReportInput},
-    result::{Trained, Validated, View},
+    result::{Recommendation, Trained, Validated, View},
     runs::Runs,
     sets::Sets,
     snapshot::MeasuredWith,
@@ -310,7 +311,10 @@ impl LoadedTuning {
         if recommendations.is_empty() {
             return Err(TuningStudyError::NothingToDeploy);
         }
-        let between_sizes = if options.measured_only { Vec::new() } else { self.study.between_sizes()? };
+        let mut between_sizes = self.study.between_sizes()?;
+        if options.measured_only {
+            keep_what_is_deployed_beside(&mut between_sizes, &recommendations);
+        }
         let input = ExportInput {
             sweep: self.study.sweep(),
             recommendations: &recommendations,
@@ -418,6 +422,23 @@ impl LoadedTuning {
         let (evaluation, answer) = self.study.validate(&predictions, progress)?;
         let answer = answer.to_vec();
         Ok(Validated { evaluation, answer, notes: self.study.notes() })
+    }
+}
+
+/// Keeps the default between measured sizes, but where what is deployed at one of the two is expected to serve there too.
+fn keep_what_is_deployed_beside(between_sizes: &mut [BetweenSizes], recommendations: &[Recommendation]) {
+    for between in between_sizes {
+        let (collective, scale) = (between.collective, between.scale);
+        let of_group =
+            recommendations.iter().filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale));
+        let (below, above): (Vec<_>, Vec<_>) = of_group.partition(|r| r.workload.size_bytes < between.min_bytes);
+        let lower = below.into_iter().max_by_key(|r| r.workload.size_bytes);
+        let upper = above.into_iter().min_by_key(|r| r.workload.size_bytes);
+        let is_beside = |asked: &Recommendation| {
+            let mut beside = [lower, upper].into_iter().flatten().filter(|r| r.decision.names_configuration());
+            beside.any(|r| r.configuration == asked.configuration)
+        };
+        between.deployed = between.deployed.take().filter(|(low, _)| is_beside(low));
     }
 }
 

@@ -401,7 +401,18 @@ fn a_simulated_campaign_finds_the_winners_of_its_sweep() {
     let out = ended(&collectune(&[&arguments[..], &["-o", &campaign]].concat()), 0);
     assert!(out.contains("confirmed by the A/B"), "{out}");
     let conf = fs::read(Path::new(&campaign).join("tuned.conf")).unwrap();
-    assert!(!read(&conf, Reader::Rccl).is_empty());
+    // Rules reach beyond the measured sizes, and hold one of them each.
+    let rules = read(&conf, Reader::Rccl);
+    assert!(!rules.is_empty() && rules.iter().any(|rule| rule.max_bytes > rule.min_bytes), "{rules:?}");
+    let is_measured = |size: &u64| size.is_power_of_two() && size.trailing_zeros().is_multiple_of(2);
+    let own = rules.iter().filter(|rule| rule.is_about(SCALE));
+    for rule in own {
+        assert!(
+            (12..=26)
+                .map(|log2| 1 << log2)
+                .any(|size| is_measured(&size) && (rule.min_bytes..=rule.max_bytes).contains(&size))
+        );
+    }
     // A scale that the sweep lacks.
     let other =
         ["tune", "--simulate", &sweep, "--collective", "all_reduce", "--nodes", "4", "--ranks", "32", "-o", "x"];

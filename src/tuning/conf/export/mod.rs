@@ -48,7 +48,8 @@ pub struct ExportOptions {
     pub gpu: Option<Gpu>,
     /// The rows of RCCL's own table, which this file takes away, are not written after the rules.
     pub leaves_out_built_in: bool,
-    /// Rules are written for what was measured alone, and none for what the model expects between measured sizes.
+    /// Between measured sizes rules are written only for what is deployed at one of the two, and none for what the model
+    /// expects of others.
     pub measured_only: bool,
 }
 

@@ -119,10 +119,9 @@ pub(super) fn campaign(json: &str) -> Option<Result<(Outcome, FileContent)>> {
             }
         });
     }
-    let settings: CampaignSettings = serde_json::from_str(json).ok()?;
-    let holds = counted(settings.jobs.len(), "workload");
-    let outcome = Outcome::known("settings of a campaign", holds, Problems::default(), Vec::new());
-    Some(Ok((outcome, FileContent::Nothing)))
+    let is_settings = json.contains(CampaignSettings::MARK);
+    let outcome = || Outcome::known("settings of a campaign", String::new(), Problems::default(), Vec::new());
+    is_settings.then(|| Ok((outcome(), FileContent::Nothing)))
 }
 
 /// Reads a table that is only shown.

@@ -101,6 +101,9 @@ impl CampaignSettings {
     /// The version of the format of settings and journal.
     pub const FORMAT: u32 = 1;
 
+    /// The name of the field by which a file of settings is known.
+    pub const MARK: &str = "\"collectune_campaign\":";
+
     /// The channel counts that are tried where none are given: those of the planner up to the most that NCCL runs.
     pub fn usual_channels() -> Vec<u32> {
         LADDER.into_iter().filter(|channels| *channels <= 64).collect()

@@ -425,7 +425,8 @@ impl LoadedTuning {
     }
 }
 
-/// Keeps the default between measured sizes, but where what is deployed at one of the two is expected to serve there too.
+/// Keeps the default between measured sizes, but where what is deployed at one of the two is expected to serve there
+/// too.
 fn keep_what_is_deployed_beside(between_sizes: &mut [BetweenSizes], recommendations: &[Recommendation]) {
     for between in between_sizes {
         let (collective, scale) = (between.collective, between.scale);

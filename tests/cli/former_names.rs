@@ -95,6 +95,7 @@ fn only_todays_names_are_told() {
         "training-time",
         "topology",
         "overlap",
+        "tune",
         "reach",
         "report",
         "measure",

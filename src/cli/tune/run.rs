@@ -375,7 +375,8 @@ impl Campaign {
         Ok(Some(text))
     }
 
-    /// An A/B of a tuner file. Returns what it leaves of it; `None` where it was stopped, or the budget ended before it.
+    /// An A/B of a tuner file. Returns what it leaves of it; `None` where it was stopped, or the budget ended before
+    /// it.
     fn ab(&mut self, phase: Phase, conf: &Path) -> Result<Option<String>, CliError> {
         let empty = self.folder.file(EMPTY);
         save::save("tuner file", &empty, "")?;

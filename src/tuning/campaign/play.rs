@@ -2,8 +2,8 @@
 //!
 //! A launch takes one of the runs that the sweep has of what it asks for, the same at all sizes, so that a run that was
 //! slow is slow throughout. On top comes noise of the size of the differences between runs of one configuration: all of
-//! it where there is one run, half of it where there are several, as in a smoothed bootstrap (B. Silverman and G. Young,
-//! Biometrika 74, 1987). What is drawn depends on the seed and the number of the launch alone.
+//! it where there is one run, half of it where there are several, as in a smoothed bootstrap (B. Silverman and
+//! G. Young, Biometrika 74, 1987). What is drawn depends on the seed and the number of the launch alone.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -344,8 +344,8 @@ fn output(job: Job, rows: &[(Workload, PlayedRun)]) -> String {
     text
 }
 
-/// What rank 0 says that it decided, as NCCL does from version 2.24 on: sizes of all_gather and reduce_scatter are those
-/// of one rank.
+/// What rank 0 says that it decided, as NCCL does from version 2.24 on: sizes of all_gather and reduce_scatter are
+/// those of one rank.
 fn debug(job: Job, rows: &[(Workload, PlayedRun)]) -> String {
     let Job { collective, scale } = job;
     let name = match collective {

@@ -48,8 +48,8 @@ pub struct ExportOptions {
     pub gpu: Option<Gpu>,
     /// The rows of RCCL's own table, which this file takes away, are not written after the rules.
     pub leaves_out_built_in: bool,
-    /// Between measured sizes rules are written only for what is deployed at one of the two, and none for what the model
-    /// expects of others.
+    /// Between measured sizes rules are written only for what is deployed at one of the two, and none for what the
+    /// model expects of others.
     pub measured_only: bool,
 }
 

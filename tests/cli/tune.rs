@@ -238,6 +238,11 @@ fn a_campaign_ends_with_a_file_that_an_ab_has_confirmed() {
     let said = text(&whole.stderr);
     assert!(said.contains("it holds journal of a campaign") && !said.contains("campaign.json is JSON"), "{said}");
     assert!(text(&whole.stdout).contains("keep"), "{}", text(&whole.stdout));
+    // No arm of the A/B pays for lines about each call.
+    let ab = cluster.path("campaign/ab/all_reduce_2n_16ranks");
+    let logs: Vec<_> =
+        fs::read_dir(ab).unwrap().map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
+    assert!(logs.len() == 9 && logs.iter().all(|log| !log.contains(" Bytes -> ")));
     // It is not begun twice.
     let again = cluster.tune("campaign", &[]);
     assert!(text(&again.stderr).contains("holds a campaign already: go on with it by collectune tune --resume"));

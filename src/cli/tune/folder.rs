@@ -16,7 +16,6 @@ use crate::{
         error::{CliError, refuse, told},
         files::{self, Reads},
     },
-    collective::Configuration,
     intake::files::OpenedFiles,
     tuning::{
         ab::script::AbArm,
@@ -25,6 +24,7 @@ use crate::{
             journal::{Journal, JournalEntry, LaunchOutcome, Phase, Requested},
             next::NextLaunch,
         },
+        plan::script,
     },
 };
 
@@ -142,7 +142,7 @@ impl Folder {
             Requested::Configuration(_) => String::new(),
         };
         let what = match launch.requested {
-            Requested::Configuration(configuration) => name(configuration),
+            Requested::Configuration(configuration) => script::name(configuration),
             _ => "default".to_owned(),
         };
         match launch.phase {
@@ -229,12 +229,6 @@ impl Folder {
         }
         files::read_untold(&[path], &Measured::default(), Reads::Sweeps)
     }
-}
-
-/// What was asked for, as the names of logs say it.
-fn name(configuration: Configuration) -> String {
-    let Configuration { algorithm, protocol, channels } = configuration;
-    format!("{algorithm}_{protocol}_c{channels}").to_ascii_lowercase()
 }
 
 /// What the lines have by which the library says what it decided.

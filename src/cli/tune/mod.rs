@@ -34,7 +34,6 @@ use crate::{
         conf::Reader,
         plan::{PlanQuestion, explore::LaunchThresholds},
         platform::{Library, Platform},
-        sizes::parse_sizes,
     },
 };
 
@@ -166,12 +165,15 @@ impl Tune {
             let cluster = cluster(&folder.settings)?;
             return Campaign::new(folder, cluster).run();
         }
-        let settings = self.settings()?;
+        let mut settings = self.settings()?;
+        let cluster = cluster(&settings)?;
+        if let Cluster::Played(player) = &cluster {
+            self.fit_to_sweep(&mut settings, player)?;
+        }
         if self.dry_run {
-            return preview::preview(&settings, &cluster(&settings)?);
+            return preview::preview(&settings, &cluster);
         }
         let Some(path) = &self.output else { return refuse("-o says which folder the campaign is kept in") };
-        let cluster = cluster(&settings)?;
         Campaign::new(Folder::create(path, settings)?, cluster).run()
     }
 
@@ -212,7 +214,7 @@ impl Tune {
         if !self.without_ab && !has_ab {
             terminal::say("note", &format!("without --plugin there is no A/B: {} is a plugin", reader.name()));
         }
-        let mut settings = CampaignSettings {
+        Ok(CampaignSettings {
             collectune_campaign: CampaignSettings::FORMAT,
             launcher: self.launcher.clone().unwrap_or_default(),
             tests: self.tests.as_deref().map(absolute).transpose()?.unwrap_or_default(),
@@ -234,16 +236,11 @@ impl Tune {
                 None => Vec::new(),
             },
             seed: self.seed,
-        };
-        if self.simulate.is_some() {
-            self.fit_to_sweep(&mut settings)?;
-        }
-        Ok(settings)
+        })
     }
 
     /// Plans only for what the sweep can answer.
-    fn fit_to_sweep(&self, settings: &mut CampaignSettings) -> Result<(), CliError> {
-        let player = player(settings)?;
+    fn fit_to_sweep(&self, settings: &mut CampaignSettings, player: &Player) -> Result<(), CliError> {
         for (job, configuration) in player.stand_ins().iter().filter(|(job, _)| settings.jobs.contains(job)) {
             let why = format!(
                 "the sweep has no run of the default of {} on {}: {configuration}, which serves all its sizes best, stands in \
@@ -268,8 +265,10 @@ impl Tune {
 
 /// What answers launches: the cluster, or a sweep. Fails if the launcher or the programs can't be found.
 fn cluster(settings: &CampaignSettings) -> Result<Cluster, CliError> {
-    if settings.simulated.is_some() {
-        return Ok(Cluster::Played(Box::new(player(settings)?)));
+    if let Some(sweep) = &settings.simulated {
+        let opened =
+            files::has_rows(files::read_untold(&[PathBuf::from(sweep)], &Measured::default(), Reads::Sweeps)?)?;
+        return Ok(Cluster::Played(Box::new(Player::new(&opened.rows, settings.platform, settings.seed))));
     }
     let template = Template::parse(&settings.launcher)?;
     if let Some(program) = template.program().filter(|program| !is_found(program)) {
@@ -289,13 +288,6 @@ fn cluster(settings: &CampaignSettings) -> Result<Cluster, CliError> {
     Ok(Cluster::Launched(template))
 }
 
-fn player(settings: &CampaignSettings) -> Result<Player, CliError> {
-    let path = PathBuf::from(settings.simulated.as_deref().unwrap_or_default());
-    let opened =
-        files::has_rows(files::read_untold(std::slice::from_ref(&path), &Measured::default(), Reads::Sweeps)?)?;
-    Ok(Player::new(&opened.rows, settings.platform, settings.seed))
-}
-
 /// Whether a program is there: under its path, or in a folder of PATH.
 fn is_found(program: &str) -> bool {
     if program.contains('/') {
@@ -313,19 +305,15 @@ fn absolute(path: &Path) -> Result<String, CliError> {
     }
 }
 
-/// `4K..512M`.
+/// Two sizes with dots between them, the first above 0 and not above the last: `4K..512M`.
 fn sizes(text: &str) -> Result<Sizes, String> {
     let expected = "the smallest and the largest size are written like 4K..512M";
     let (first, last) = text.split_once("..").ok_or(expected)?;
-    let size = |text: &str| match parse_sizes(text).map_err(|error| error.to_string())?[..] {
-        [size] => Ok(size),
-        _ => Err(expected.to_owned()),
-    };
-    let (first, last) = (size(first)?, size(last)?);
+    let (first, last) = (arguments::size(first)?, arguments::size(last)?);
     if first == 0 || first > last { Err(expected.to_owned()) } else { Ok(Sizes { first, last }) }
 }
 
-/// `90min`, `6h`, `5400s`, in seconds.
+/// A time above 0 with its unit, such as `90min`, `6h` or `5400s`, in seconds.
 fn duration(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());

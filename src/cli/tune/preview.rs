@@ -8,7 +8,11 @@ use crate::{
     collective::{Algorithm, Configuration, Protocol, Workload},
     text::shell::quoted,
     tuning::{
-        campaign::{CampaignSettings, Job, journal::Requested, next::ab_launches},
+        campaign::{
+            CampaignSettings, Job,
+            journal::{Phase, Requested},
+            next::{NextLaunch, ab_launches},
+        },
         plan::duration::{self, START_SECONDS},
         support::{SupportMatrix, SupportOutcome},
         sweep::Sweep,
@@ -73,7 +77,9 @@ fn command(settings: &CampaignSettings, cluster: &Cluster, job: Job, requested: 
     match cluster {
         Cluster::Played(_) => format!("{requested}, from the sweep"),
         Cluster::Launched(template) => {
-            let words = request(settings, template, job, requested, "debug/NNN.%h.%p", None);
+            let launch =
+                NextLaunch { phase: Phase::Search, job, requested, repeat: 1, why: String::new(), expected_pct: None };
+            let words = request(settings, template, &launch, "debug/NNN.%h.%p", None);
             let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
             words.join(" ")
         }

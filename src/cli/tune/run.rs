@@ -15,7 +15,7 @@ use super::{
 use crate::{
     cli::{
         error::{CliError, refuse, told},
-        save, table, terminal, threads,
+        save, table, terminal, tuning,
     },
     intake::files::OpenedFiles,
     launch,
@@ -40,7 +40,7 @@ use crate::{
             export::{ExportOptions, loading},
             read,
         },
-        loaded::{LoadedTuning, predict_folds},
+        loaded::LoadedTuning,
         log,
         parameters::Parameters,
         plan::duration,
@@ -97,6 +97,11 @@ impl Measured {
         let loaded = &self.executor.studies.tuning.loaded;
         (!loaded.study.groups().is_empty()).then_some(loaded)
     }
+
+    /// Learns as the page does.
+    fn learn(&mut self) -> Result<(), CliError> {
+        tuning::train(&mut self.executor, &Parameters::default(), &mut Silent).map(drop)
+    }
 }
 
 impl Campaign {
@@ -118,19 +123,18 @@ impl Campaign {
             self.confirm_by_ab()
         });
         if process::is_stopped() {
-            self.write_best()?;
-            self.write_report()?;
+            self.write_state()?;
             let name = self.folder.path().display();
             return refuse(format!("stopped; collectune tune --resume {name} goes on after the last whole launch"));
         }
         let deployed = ended?;
-        self.write_report()?;
+        self.write_report(&self.learnt()?)?;
         self.say_end(deployed)
     }
 
     /// Searches and repeats until nothing more is worth a launch. Returns why it ended.
     fn search(&mut self) -> Result<Vec<String>, CliError> {
-        if self.folder.journal.entries.iter().any(|entry| matches!(entry.phase, Phase::Ab | Phase::AbOfRest)) {
+        if self.has_ab_begun() {
             return Ok(Vec::new());
         }
         loop {
@@ -142,7 +146,7 @@ impl Campaign {
             let is_search = matches!(&step, SearchStep::Launch(launch) if launch.phase <= Phase::Search);
             // What is repeated and deployed is what the model recommends, as the page does with the same logs.
             if !is_search && measured.loaded().is_some() {
-                train(&mut measured.executor)?;
+                measured.learn()?;
                 step = next::search(settings, journal, measured.loaded(), &mut Silent)?;
             }
             match step {
@@ -154,8 +158,7 @@ impl Campaign {
                 SearchStep::Launch(launch) => self.launch(launch, None)?,
             }
             if matches!(self.cluster, Cluster::Launched(_)) && self.looked_at.elapsed() >= REPORT_EVERY {
-                self.write_best()?;
-                self.write_report()?;
+                self.write_state()?;
                 self.looked_at = Instant::now();
             }
             if process::is_stopped() {
@@ -164,7 +167,16 @@ impl Campaign {
         }
     }
 
-    /// Reads all logs.
+    /// Reads all logs, and learns from them.
+    fn learnt(&self) -> Result<Measured, CliError> {
+        let mut measured = self.measured()?;
+        if measured.loaded().is_some() {
+            measured.learn()?;
+        }
+        Ok(measured)
+    }
+
+    /// Reads the logs of search and confirmation.
     fn measured(&self) -> Result<Measured, CliError> {
         let (opened, drift) = self.folder.read()?;
         let mut executor = Executor::default();
@@ -172,7 +184,7 @@ impl Campaign {
         Ok(Measured { executor, drift })
     }
 
-    /// Makes a launch and enters it into the journal. `rules` is the tuner file that it runs with.
+    /// Makes a launch and enters it into the journal. `conf` is the tuner file that it runs with.
     fn launch(&mut self, launch: NextLaunch, conf: Option<&Path>) -> Result<(), CliError> {
         let log = self.folder.log_name(&launch);
         let path = self.folder.prepare(&log)?;
@@ -240,7 +252,7 @@ impl Campaign {
         conf: Option<&Path>,
     ) -> Result<LaunchOutcome, CliError> {
         let debug = self.folder.debug_file()?;
-        let words = request(&self.folder.settings, template, launch.job, launch.requested, &debug, conf);
+        let words = request(&self.folder.settings, template, launch, &debug, conf);
         let limit = self.limit_s(launch.job);
         let ending = process::run(&words, self.folder.whole_path(), log, Duration::from_secs_f64(limit));
         let ending = ending.map_err(|error| {
@@ -332,17 +344,30 @@ impl Campaign {
         }
     }
 
-    /// The best file so far, of a campaign that was stopped.
-    fn write_best(&self) -> Result<(), CliError> {
-        if self.folder.journal.entries.iter().any(|entry| matches!(entry.phase, Phase::Ab | Phase::AbOfRest)) {
+    /// Writes the report and, until an A/B judges it, the best tuner file so far.
+    fn write_state(&self) -> Result<(), CliError> {
+        let learnt = self.learnt()?;
+        if !self.has_ab_begun() {
+            self.write_candidate(&learnt)?;
+        }
+        self.write_report(&learnt)
+    }
+
+    fn write_report(&self, learnt: &Measured) -> Result<(), CliError> {
+        if learnt.loaded().is_none() {
             return Ok(());
         }
-        let mut measured = self.measured()?;
-        if measured.loaded().is_some() {
-            train(&mut measured.executor)?;
-            self.write_candidate(&measured)?;
+        let contents = Contents { file_names: false, ..Contents::whole() };
+        let made = learnt.executor.report(&contents)?;
+        let options = WriteOptions { form: ReportFormat::Html, ..WriteOptions::default() };
+        match report::write(&made, &options)? {
+            Written::File { text, .. } => save::save("report", &self.folder.file(REPORT), text),
+            Written::Links(_) => Ok(()),
         }
-        Ok(())
+    }
+
+    fn has_ab_begun(&self) -> bool {
+        self.folder.journal.entries.iter().any(|entry| matches!(entry.phase, Phase::Ab | Phase::AbOfRest))
     }
 
     /// Runs the tuner file against the default and an empty file, trims what does not hold, and does the same with what
@@ -431,21 +456,6 @@ impl Campaign {
         Ok(Some(text))
     }
 
-    fn write_report(&self) -> Result<(), CliError> {
-        let mut measured = self.measured()?;
-        if measured.loaded().is_none() {
-            return Ok(());
-        }
-        train(&mut measured.executor)?;
-        let contents = Contents { file_names: false, ..Contents::whole() };
-        let made = measured.executor.report(&contents)?;
-        let options = WriteOptions { form: ReportFormat::Html, ..WriteOptions::default() };
-        match report::write(&made, &options)? {
-            Written::File { text, .. } => save::save("report", &self.folder.file(REPORT), text),
-            Written::Links(_) => Ok(()),
-        }
-    }
-
     fn say_end(&self, deployed: Option<String>) -> Result<(), CliError> {
         let name = self.folder.path().display();
         let settings = &self.folder.settings;
@@ -476,28 +486,16 @@ fn own_rules(settings: &CampaignSettings, conf: &str) -> usize {
     rules.iter().filter(is_own).count()
 }
 
-/// Learns from what was measured, as the page does.
-fn train(executor: &mut Executor) -> Result<(), CliError> {
-    let parameters = Parameters::default();
-    let loaded = &mut executor.studies.tuning.loaded;
-    let trained = loaded.train(parameters.clone(), &mut Silent)?;
-    let folds = threads::each("Validating", trained.folds.len(), |fold| {
-        predict_folds(&trained.training, &parameters, &[fold], &mut Silent)
-    })?;
-    loaded.validate(&folds, &mut Silent)?;
-    Ok(())
-}
-
 /// The words of a launch's command.
 pub(super) fn request(
     settings: &CampaignSettings,
     template: &Template,
-    job: Job,
-    requested: Requested,
+    launch: &NextLaunch,
     debug: &str,
     conf: Option<&Path>,
 ) -> Vec<String> {
-    let configuration = match requested {
+    let job = launch.job;
+    let configuration = match launch.requested {
         Requested::Configuration(configuration) => Some(configuration),
         _ => None,
     };
@@ -515,8 +513,8 @@ pub(super) fn request(
             set("NCCL_TUNER_PLUGIN", plugin);
         }
     }
-    // An A/B needs no line of each call, and those of every arm must cost the same.
-    let is_ab = conf.is_some() || debug.is_empty();
+    // An A/B needs no line of each call: writing them costs time, which must not fall on one arm alone.
+    let is_ab = matches!(launch.phase, Phase::Ab | Phase::AbOfRest);
     set("NCCL_DEBUG", "INFO");
     set("NCCL_DEBUG_SUBSYS", if is_ab { "INIT" } else { "INIT,TUNING" });
     set("NCCL_DEBUG_FILE", debug);

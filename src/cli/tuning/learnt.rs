@@ -12,13 +12,13 @@ use crate::{
         terminal, threads,
     },
     intake::{FileReport, files::OpenedFiles},
-    progress::Silent,
+    progress::{Progress, Silent},
     report::Workbench,
     topology::study::Part,
     tuning::{
         loaded::predict_folds,
         parameters::Parameters,
-        result::{Evaluation, Group},
+        result::{Evaluation, Group, Trained, Validated},
     },
     worker::executor::Executor,
 };
@@ -95,17 +95,29 @@ impl FromSweeps {
         let mut bar = terminal::Bar::new();
         let mut executor = Executor::default();
         let loaded = executor.take_in(opened, self.learning.target, &mut bar)?;
-        let trained = executor.studies.tuning.loaded.train(parameters.clone(), &mut bar)?;
-        let folds = threads::each("Validating", trained.folds.len(), |fold| {
-            predict_folds(&trained.training, parameters, &[fold], &mut Silent)
-        })?;
-        let validated = executor.studies.tuning.loaded.validate(&folds, &mut bar)?;
+        let (trained, validated) = train(&mut executor, parameters, &mut bar)?;
         drop(bar);
         let mut notes = [loaded.notes, trained.notes, validated.notes].concat();
         notes.extend(besides);
         terminal::say_notes(&notes);
         Ok(Learnt { executor, groups: loaded.groups, evaluation: validated.evaluation, notes })
     }
+}
+
+/// Trains on what an executor has taken in, and validates, as the page's workers do it. Fails if there is too little to
+/// learn from.
+pub(in crate::cli) fn train(
+    executor: &mut Executor,
+    parameters: &Parameters,
+    progress: &mut dyn Progress,
+) -> Result<(Trained, Validated), CliError> {
+    let loaded = &mut executor.studies.tuning.loaded;
+    let trained = loaded.train(parameters.clone(), progress)?;
+    let folds = threads::each("Validating", trained.folds.len(), |fold| {
+        predict_folds(&trained.training, parameters, &[fold], &mut Silent)
+    })?;
+    let validated = loaded.validate(&folds, progress)?;
+    Ok((trained, validated))
 }
 
 /// The result of training on files, and how far to trust it.

@@ -12,7 +12,7 @@ mod predict;
 mod train;
 mod trained;
 
-pub(super) use self::learnt::FromSweeps;
+pub(super) use self::learnt::{FromSweeps, train};
 
 use super::commands;
 

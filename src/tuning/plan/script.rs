@@ -66,7 +66,8 @@ fn log_name(item: &PlannedLaunch, items: &[&PlannedLaunch], round: u32) -> Strin
     format!("{collective}_{}n{at}_{what}_r{round}.log", scale.nodes)
 }
 
-fn name(configuration: Configuration) -> String {
+/// What is asked for, as the names of logs say it: `ring_ll128_c24`.
+pub(crate) fn name(configuration: Configuration) -> String {
     let Configuration { algorithm, protocol, channels } = configuration;
     let pair =
         if launch::takes_a_request(algorithm, protocol) { format!("{algorithm}_{protocol}_") } else { String::new() };

@@ -25,13 +25,22 @@ pub(super) struct Scale {
     to: f64,
 }
 
-/// A value's coordinate before it is stretched to pixels: the value or its logarithm; `None` if it can't be drawn.
-pub(super) fn coordinate(value: f64, spacing: Spacing) -> Option<f64> {
+/// Whether an axis of this spacing has a place for a value.
+fn is_drawable(value: f64, spacing: Spacing) -> bool {
     match spacing {
-        Spacing::Linear => (value.abs() <= LARGEST).then_some(value),
-        Spacing::Logarithmic => (1.0 / LARGEST..=LARGEST).contains(&value).then(|| log2(value)),
-        Spacing::SymmetricLogarithmic => (value.abs() <= LARGEST).then(|| log2(1.0 + value.abs()).copysign(value)),
+        Spacing::Linear | Spacing::SymmetricLogarithmic => value.abs() <= LARGEST,
+        Spacing::Logarithmic => (1.0 / LARGEST..=LARGEST).contains(&value),
     }
+}
+
+/// A value's coordinate before it is stretched to pixels: the value or its logarithm; `None` if it can't be drawn. It
+/// rises with the value.
+pub(super) fn coordinate(value: f64, spacing: Spacing) -> Option<f64> {
+    is_drawable(value, spacing).then(|| match spacing {
+        Spacing::Linear => value,
+        Spacing::Logarithmic => log2(value),
+        Spacing::SymmetricLogarithmic => log2(1.0 + value.abs()).copysign(value),
+    })
 }
 
 /// The value at a coordinate: the reverse of [`coordinate`].
@@ -78,12 +87,13 @@ impl Scale {
                 to,
             });
         }
-        let drawable = values.filter_map(|value| coordinate(value, axis.spacing));
+        // The ends before their logarithms: a chart has thousands of values.
+        let drawable = values.filter(|&value| is_drawable(value, axis.spacing));
         let (least, most) =
-            drawable.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), c| (least.min(c), most.max(c)));
-        if least > most {
+            drawable.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), v| (least.min(v), most.max(v)));
+        let (Some(least), Some(most)) = (coordinate(least, axis.spacing), coordinate(most, axis.spacing)) else {
             return None;
-        }
+        };
         let positions = matches!(axis.quantity, Quantity::Count | Quantity::Bytes);
         let (low, high) = match axis.spacing {
             Spacing::Linear if positions => {

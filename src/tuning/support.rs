@@ -391,6 +391,55 @@ mod tests {
         assert!(!runs(Collective::AllReduce, Algorithm::Nvls, Protocol::Simple, 4));
     }
 
+    /// The table of docs/tuning.md, row by row: algorithm, protocols, collectives with the minor version from which
+    /// they run it, and where.
+    fn documented() -> Vec<(Algorithm, Vec<Protocol>, BTreeMap<Collective, u32>, &'static str)> {
+        let table = include_str!("../../docs/tuning.md").split("| algorithm | protocols | collectives").nth(1).unwrap();
+        let rows = table.lines().skip(2).take_while(|line| line.starts_with("| "));
+        let row = |line: &'static str| {
+            let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+            let mut from = BTreeMap::new();
+            for part in cells[2].split("; ") {
+                let (names, minor) = match part.rsplit_once(" 2.") {
+                    Some((names, minor)) => (names, minor.parse().unwrap()),
+                    None => (part, 0),
+                };
+                from.extend(names.split(", ").map(|name| (Collective::parse(name).unwrap(), minor)));
+            }
+            let protocols = cells[1].split(", ").map(|name| Protocol::parse(name).unwrap()).collect();
+            (Algorithm::parse(cells[0]).unwrap(), protocols, from, cells[3])
+        };
+        rows.map(row).collect()
+    }
+
+    #[test]
+    fn what_the_document_says_of_nccl_is_what_the_matrix_says() {
+        let table = documented();
+        assert_eq!(table.len(), 7);
+        for minor in 14..=30 {
+            let version = Some(super::super::platform::Version::release(2, minor, 0));
+            let platform = Platform { version, gpu: Some(Gpu::Sm(90)), ..Library::Nccl.into() };
+            let support = SupportMatrix::new(nccl(&platform), &Sweep::default());
+            for scale in [(1, 8), (2, 16), (2, 2)].map(|(nodes, ranks)| Scale { nodes, ranks }) {
+                for (algorithm, protocols, from, place) in &table {
+                    for (collective, protocol) in TUNED_COLLECTIVES
+                        .into_iter()
+                        .flat_map(|it| [Protocol::Ll, Protocol::Ll128, Protocol::Simple].map(|protocol| (it, protocol)))
+                    {
+                        let is_there =
+                            (!place.contains("between nodes") || *algorithm == Algorithm::Nvls || scale.nodes > 1)
+                                && (!place.starts_with("one rank per node") || scale.ranks == scale.nodes);
+                        let is_known = from.get(&collective).is_some_and(|from| minor >= *from);
+                        let expected = is_there && is_known && protocols.contains(&protocol);
+                        let workload = Workload { collective, scale, size_bytes: 1 << 20 };
+                        let runs = support.outcome(&workload, *algorithm, protocol) == SupportOutcome::Runs;
+                        assert_eq!(runs, expected, "{algorithm} {protocol} {collective} on {scale}, 2.{minor}");
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn what_a_sweep_saw_outweighs_the_matrix() {
         use crate::{

@@ -20,7 +20,9 @@ use crate::{
     tuning::{
         ab::script::AbArm,
         campaign::{
-            CampaignSettings, drift,
+            CampaignSettings,
+            best::BestSoFar,
+            drift,
             journal::{Journal, JournalEntry, LaunchOutcome, Phase, Requested},
             next::NextLaunch,
         },
@@ -219,6 +221,20 @@ impl Folder {
         opened.rows.retain(|row| order.contains_key(&row.file));
         let notes = drift::correct(&mut opened.rows, &order);
         Ok((opened, notes))
+    }
+
+    /// What was fastest in search and confirmation so far, launch by launch as the journal names them.
+    pub(super) fn best(&self) -> Result<BestSoFar, CliError> {
+        let mut best = BestSoFar::default();
+        for entry in self.journal.entries.iter().filter(|entry| entry.brought.is_some()) {
+            best.take(entry.job, entry.requested, &self.read_log(&entry.log)?.rows);
+        }
+        Ok(best)
+    }
+
+    /// Reads one log of the campaign, which is named from its folder.
+    pub(super) fn read_log(&self, log: &str) -> Result<OpenedFiles, CliError> {
+        files::read_untold(&[self.file(log)], &Measured::default(), Reads::Sweeps)
     }
 
     /// Reads the logs of one of the campaign's folders; of one that is not there, nothing.

@@ -2,7 +2,7 @@
 
 use crate::{collective::Scale, text::shell::quoted};
 
-/// Templates by their names.
+/// The names that `--launcher` knows, with their templates.
 pub(super) const PRESETS: [(&str, &str); 4] = [
     ("mpirun", "mpirun -np {ranks} --map-by ppr:{ranks_per_node}:node {env} {program} {arguments}"),
     ("mpich", "mpiexec -n {ranks} -ppn {ranks_per_node} {env} {program} {arguments}"),

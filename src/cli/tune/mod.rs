@@ -6,9 +6,11 @@
 
 mod folder;
 mod launcher;
+mod machine;
 mod preview;
 mod process;
 mod run;
+mod view;
 
 use std::path::{Path, PathBuf};
 

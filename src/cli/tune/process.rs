@@ -19,10 +19,10 @@ const EVERY: Duration = Duration::from_millis(20);
 /// How long a process may take to end by itself once it was asked to.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How a launch ended.
+/// How the processes of a launch ended.
 #[derive(Debug)]
 pub(super) enum Ending {
-    /// By itself.
+    /// By itself, with this exit status.
     Ended(ExitStatus),
     /// It ran for longer than its limit, and was ended.
     TimedOut,

@@ -1,7 +1,6 @@
 //! Makes one launch after another until the campaign is done, and leaves its folder whole after each.
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -10,7 +9,9 @@ use std::{
 use super::{
     folder::{Folder, append},
     launcher::{Command, Template},
+    machine,
     process::{self, Ending},
+    view::View,
 };
 use crate::{
     cli::{
@@ -22,7 +23,7 @@ use crate::{
     math::median,
     progress::Silent,
     report::{self, Contents, ReportFormat, WriteOptions, Written},
-    text::{Lines, excerpt, visible},
+    text::{Lines, excerpt},
     tuning::{
         ab::{
             self, AbQuestion,
@@ -31,6 +32,7 @@ use crate::{
         aggregate::Target,
         campaign::{
             CampaignSettings, Job,
+            best::BestSoFar,
             journal::{JournalEntry, LaunchOutcome, Phase, Requested},
             next::{self, NextLaunch, SearchStep},
             play::{PlayedLaunch, Player},
@@ -45,15 +47,15 @@ use crate::{
         parameters::Parameters,
         plan::duration,
     },
-    units::{capitalised, count, percent},
+    units::{capitalised, count},
     worker::executor::Executor,
 };
 
-/// What answers launches.
+/// What answers the launches of a campaign.
 pub(super) enum Cluster {
     /// The cluster, by a launcher.
     Launched(Template),
-    /// A sweep.
+    /// A sweep that was measured before.
     Played(Box<Player>),
 }
 
@@ -65,7 +67,9 @@ const TRIMMED: &str = "trimmed.conf";
 const TUNED: &str = "tuned.conf";
 /// A tuner file without rules.
 const EMPTY: &str = "empty.conf";
-/// The report.
+/// What the vendor's tool says of the GPUs before the first launch.
+const MACHINE: &str = ".warm_up/gpus.txt";
+/// The report, for a browser.
 const REPORT: &str = "report.html";
 
 /// The time that a launch may take before anything is known of its neighbours, in seconds.
@@ -75,12 +79,13 @@ const REPORT_EVERY: Duration = Duration::from_secs(120);
 /// Later it may take this many times as long as the median launch of its job, and a minute.
 const LIMIT_FACTOR: f64 = 5.0;
 
-/// A campaign under way.
+/// A campaign under way, with its folder open.
 pub(super) struct Campaign {
     folder: Folder,
     cluster: Cluster,
-    /// The highest measured busbw in GB/s at each job and size, and that of the default, before the last launch.
-    best: BTreeMap<(Job, u64), f64>,
+    /// What was fastest in search and confirmation.
+    best: BestSoFar,
+    view: View,
     /// When report and tuner file were last written.
     looked_at: Instant,
 }
@@ -106,7 +111,7 @@ impl Measured {
 
 impl Campaign {
     pub(super) fn new(folder: Folder, cluster: Cluster) -> Self {
-        Self { folder, cluster, best: BTreeMap::new(), looked_at: Instant::now() }
+        Self { folder, cluster, best: BestSoFar::default(), view: View::new(), looked_at: Instant::now() }
     }
 
     /// Goes on until the campaign is done.
@@ -117,6 +122,14 @@ impl Campaign {
         self.folder.clear_debug();
         if !self.folder.journal.entries.is_empty() {
             terminal::say("note", &format!("goes on after {}", next::summary(&self.folder.journal)));
+            self.best = self.folder.best()?;
+        } else if let Cluster::Launched(template) = &self.cluster
+            && let Some(job) = self.folder.settings.jobs.last()
+        {
+            let library = self.folder.settings.platform.library;
+            let output = self.folder.prepare(MACHINE)?;
+            let found = machine::look(template, job.scale, library, self.folder.whole_path(), &output);
+            found.iter().for_each(|found| terminal::say("warning", found));
         }
         let ended = self.search().and_then(|why| {
             why.iter().for_each(|why| terminal::say("note", why));
@@ -139,7 +152,6 @@ impl Campaign {
         }
         loop {
             let mut measured = self.measured()?;
-            self.say_last(&measured);
             let settings = &self.folder.settings;
             let journal = &self.folder.journal;
             let mut step = next::search(settings, journal, measured.loaded(), &mut Silent)?;
@@ -152,6 +164,10 @@ impl Campaign {
             match step {
                 SearchStep::Done(why) => {
                     measured.drift.iter().for_each(|note| terminal::say("note", note));
+                    let fastest = self.best.listing(None);
+                    if !fastest.rows.is_empty() {
+                        terminal::write(&format!("Fastest, as measured\n{}\n", table::of_listing(&fastest)))?;
+                    }
                     self.write_candidate(&measured)?;
                     return Ok(why);
                 }
@@ -186,6 +202,13 @@ impl Campaign {
 
     /// Makes a launch and enters it into the journal. `conf` is the tuner file that it runs with.
     fn launch(&mut self, launch: NextLaunch, conf: Option<&Path>) -> Result<(), CliError> {
+        self.view.begin(&launch, &self.folder, &self.best);
+        let made = self.make(launch, conf);
+        self.view.end();
+        made
+    }
+
+    fn make(&mut self, launch: NextLaunch, conf: Option<&Path>) -> Result<(), CliError> {
         let log = self.folder.log_name(&launch);
         let path = self.folder.prepare(&log)?;
         let began_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -216,7 +239,13 @@ impl Campaign {
                 failed
             }
         };
-        let NextLaunch { phase, job, requested, repeat, why, expected_pct } = launch;
+        let NextLaunch { phase, job, requested, repeat, why, expected_pct } = launch.clone();
+        let brought = match phase {
+            Phase::Search | Phase::Confirm if outcome == LaunchOutcome::Measured => {
+                Some(self.best.take(job, requested, &self.folder.read_log(&log)?.rows))
+            }
+            _ => None,
+        };
         let failure = outcome.failure();
         let entry = JournalEntry {
             launch: self.folder.next_number(),
@@ -230,7 +259,9 @@ impl Campaign {
             began_s,
             seconds,
             outcome,
+            brought,
         };
+        self.view.ended(&launch, &entry, &self.folder);
         let shown = format!("{}/{}", self.folder.path().display(), entry.log);
         self.folder.append(entry)?;
         match failure {
@@ -271,9 +302,9 @@ impl Campaign {
                  launcher must pass {env} on"
                     .to_owned(),
             ),
-            Ending::Ended(_) if launch.requested == Requested::TunerFile && !texts.iter().any(|text| has_tuner(text)) => {
+            Ending::Ended(_) if launch.requested == Requested::TunerFile && !texts.iter().any(|text| has_tuner(text, conf)) => {
                 LaunchOutcome::Failed(
-                    "no line of the library says that it loaded a tuner, so the tuner file was not read".to_owned(),
+                    "no line of the library says that a tuner read the file".to_owned(),
                 )
             }
             Ending::Ended(_) => LaunchOutcome::Measured,
@@ -299,23 +330,6 @@ impl Campaign {
         let mut seconds: Vec<f64> =
             own.filter(|entry| entry.outcome == LaunchOutcome::Measured).map(|entry| entry.seconds).collect();
         median(&mut seconds).map_or(FIRST_LIMIT_S, |median| LIMIT_FACTOR * median + 60.0)
-    }
-
-    /// Says what the last launch brought.
-    fn say_last(&mut self, measured: &Measured) {
-        let mut best: BTreeMap<(Job, u64), f64> = BTreeMap::new();
-        if let Some(loaded) = measured.loaded() {
-            let sweep = loaded.study.sweep();
-            for point in sweep.points.iter().chain(&sweep.defaults) {
-                let job = Job { collective: point.workload.collective, scale: point.workload.scale };
-                let most = best.entry((job, point.workload.size_bytes)).or_default();
-                *most = most.max(point.busbw_gbps);
-            }
-        }
-        let before = std::mem::replace(&mut self.best, best);
-        if let Some(entry) = self.folder.journal.entries.last() {
-            say(entry, &brought(entry, &before, &self.best), &self.folder);
-        }
     }
 
     /// Writes the tuner file of what is to be deployed by now, for the A/B. Nothing where nothing is better than the
@@ -421,7 +435,6 @@ impl Campaign {
                 return Ok(None);
             }
             let Some(entry) = self.folder.journal.entries.last() else { continue };
-            say(entry, "", &self.folder);
             if let Some(why) = entry.outcome.failure().filter(|_| is_file) {
                 return refuse(format!(
                     "the A/B ends here: a launch with the tuner file failed ({why}); nothing is deployed that was not seen to \
@@ -565,17 +578,15 @@ fn play(
     }
 }
 
-/// Whether the library says that it loaded a tuner that reads a file: a plugin, RCCL's own, or NCCLX's.
-fn has_tuner(debug: &str) -> bool {
-    [
-        "TUNER/Plugin: Using ",
-        "Using tuner plugin ",
-        "Successfully loaded external tuner plugin",
-        "Using built-in CSV tuner",
-        "NCCLX TUNER: ",
-    ]
-    .iter()
-    .any(|line| debug.contains(line))
+/// Whether the library says that it loaded a tuner that reads the file: a plugin, NCCLX's, or RCCL's own, which names
+/// the file, since without ours it would read another one.
+fn has_tuner(debug: &str, conf: Option<&Path>) -> bool {
+    let plugins =
+        ["TUNER/Plugin: Using ", "Using tuner plugin ", "Successfully loaded external tuner plugin", "NCCLX TUNER: "];
+    let conf = conf.and_then(|conf| std::path::absolute(conf).ok());
+    let own = debug.lines().filter_map(|line| Some(line.split_once("Using built-in CSV tuner, config: ")?.1.trim()));
+    plugins.iter().any(|line| debug.contains(line))
+        || own.into_iter().any(|file| conf.as_deref() == Some(Path::new(file)))
 }
 
 /// The last line of a launch's output, as the end of a sentence.
@@ -584,48 +595,4 @@ fn last_line(log: &Path) -> String {
     let text = String::from_utf8_lossy(&bytes);
     let last = text.lines().rev().find(|line| !line.trim().is_empty());
     last.map_or_else(String::new, |line| format!("; its last line is \"{}\"", excerpt(line)))
-}
-
-/// What is said to be faster is faster by this factor at least.
-const LEAST_STEP: f64 = 1.001;
-
-/// What a launch brought: at how many sizes it is the best so far, and by how much at most.
-fn brought(entry: &JournalEntry, before: &BTreeMap<(Job, u64), f64>, after: &BTreeMap<(Job, u64), f64>) -> String {
-    let mut sizes = 0_u64;
-    let mut most: f64 = 0.0;
-    for ((job, size), best) in after.iter().filter(|((job, _), _)| *job == entry.job) {
-        if let Some(known) = before.get(&(*job, *size))
-            && *best > known * LEAST_STEP
-        {
-            sizes += 1;
-            most = most.max((best / known - 1.0) * 100.0);
-        }
-    }
-    match sizes {
-        0 => String::new(),
-        _ => format!("best so far at {}, by up to {}", count(sizes, "size"), percent(most)),
-    }
-}
-
-/// One line on a launch.
-fn say(entry: &JournalEntry, brought: &str, folder: &Folder) {
-    let left = next::LaunchesLeft::new(&folder.settings, &folder.journal).0;
-    let of = left.map_or_else(String::new, |left| format!("/{}", entry.launch.saturating_add(left)));
-    let job = match folder.settings.jobs.len() {
-        1 => String::new(),
-        _ => format!("{} on {}  ", entry.job.collective, entry.job.scale),
-    };
-    let what = match entry.outcome.failure() {
-        Some(why) => format!("left nothing: {why}"),
-        None if brought.is_empty() => entry.why.clone(),
-        None => brought.to_owned(),
-    };
-    eprintln!(
-        "{:>4}{of}  {:<8}  {job}{:<16}  {:>4.0} s  {}",
-        entry.launch,
-        entry.phase.name(),
-        entry.requested.to_string(),
-        entry.seconds,
-        visible(&what)
-    );
 }

@@ -8,7 +8,7 @@ use super::Job;
 use crate::{
     collective::Configuration,
     text::{Column, Entry, Listing, excerpt},
-    units::{percent, significant},
+    units::{count, percent, significant},
 };
 
 /// The part of a campaign that a launch belongs to, in their order.
@@ -28,7 +28,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// The phase in words.
+    /// The phase as tables and the terminal name it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::WarmUp => "warm-up",
@@ -44,7 +44,7 @@ impl Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Requested {
-    /// Nothing: its default.
+    /// Nothing, so that the library's default runs.
     Default,
     /// A configuration, by environment variables.
     Configuration(Configuration),
@@ -65,7 +65,7 @@ impl fmt::Display for Requested {
     }
 }
 
-/// What became of a launch.
+/// Whether a launch left measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaunchOutcome {
@@ -88,6 +88,29 @@ impl LaunchOutcome {
     }
 }
 
+/// What a launch added to what a campaign knew.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Brought {
+    /// The number of sizes at which what it asked for is the fastest so far, and was not before or is faster by now.
+    pub sizes: u32,
+    /// By how much at most, in per cent of the busbw before.
+    pub most_pct: f64,
+    /// The gain of the fastest so far over the default, in per cent of busbw, as the mean over the sizes of the
+    /// collective and scale; `None` before the default was measured.
+    pub mean_gain_pct: Option<f64>,
+}
+
+impl fmt::Display for Brought {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.sizes {
+            0 => f.write_str("nothing faster"),
+            sizes => {
+                write!(f, "fastest so far at {}, by up to {}", count(sizes.into(), "size"), percent(self.most_pct))
+            }
+        }
+    }
+}
+
 /// A launch of a campaign.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JournalEntry {
@@ -95,7 +118,7 @@ pub struct JournalEntry {
     pub launch: u32,
     /// The part of the campaign.
     pub phase: Phase,
-    /// The collective and scale.
+    /// The collective and scale that was launched.
     pub job: Job,
     /// What was asked of the library.
     pub requested: Requested,
@@ -111,8 +134,11 @@ pub struct JournalEntry {
     pub began_s: u64,
     /// How long it took, in seconds.
     pub seconds: f64,
-    /// What became of it.
+    /// Whether the launch left measurements, and if not, why.
     pub outcome: LaunchOutcome,
+    /// What its measurements added; `None` where it left none, or was none of search and confirmation.
+    #[serde(default)]
+    pub brought: Option<Brought>,
 }
 
 /// The journal of a campaign, as far as it was written.
@@ -132,11 +158,11 @@ pub enum JournalError {
         "journal.jsonl, line {line}: \"{text}\" is not an entry of a campaign's journal ({why}); restore the line, or remove it and those below"
     )]
     NoEntry {
-        /// The line, from 1.
+        /// The line of the journal, from 1.
         line: usize,
         /// The beginning of the line.
         text: String,
-        /// The reader's reason.
+        /// What the JSON reader expected there.
         why: String,
     },
     /// An entry whose number doesn't follow that of the line before.
@@ -144,7 +170,7 @@ pub enum JournalError {
         "journal.jsonl, line {line}: launch {found} follows launch {before}, where {expected} was expected; restore the line that is missing"
     )]
     OutOfOrder {
-        /// The line, from 1.
+        /// The line of the journal, from 1.
         line: usize,
         /// The number that stands there.
         found: u32,
@@ -155,7 +181,7 @@ pub enum JournalError {
     },
 }
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 10] = [
     Column::numbers("Launch", "the number of the launch"),
     Column::words("Phase", "the part of the campaign"),
     Column::words("Workload", "collective, nodes × ranks"),
@@ -163,6 +189,11 @@ const COLUMNS: [Column; 8] = [
     Column::numbers("Expected", "by how much busbw was expected to rise, in per cent over all sizes"),
     Column::numbers("Took", "how long the launch took"),
     Column::words("Outcome", "measured, or why it left no measurements"),
+    Column::words("Brought", "at how many sizes it was the fastest so far, and by how much, as it was measured"),
+    Column::numbers(
+        "Gain so far",
+        "of the fastest so far over the default, the mean over the sizes, as it was measured",
+    ),
     Column::words("Why", "why it was made"),
 ];
 
@@ -218,6 +249,8 @@ impl Journal {
                 Entry::number(entry.expected_pct, percent),
                 Entry::number(Some(entry.seconds), |seconds| format!("{} s", significant(seconds))),
                 Entry::text(entry.outcome.failure().unwrap_or_else(|| "measured".to_owned())),
+                Entry::text(entry.brought.map_or_else(String::new, |brought| brought.to_string())),
+                Entry::number(entry.brought.and_then(|brought| brought.mean_gain_pct), percent),
                 Entry::text(entry.why.clone()),
             ]
         };
@@ -268,6 +301,7 @@ mod tests {
             began_s: 1,
             seconds: 1.0 / 3.0,
             outcome: LaunchOutcome::TimedOut(f64::from(launch)),
+            brought: Some(Brought { sizes: launch, most_pct: 0.1 + 0.7, mean_gain_pct: None }),
         }
     }
 

@@ -2,9 +2,10 @@
 //!
 //! A campaign is a folder with its settings ([`CampaignSettings`]), a journal with a line for each launch ([`journal`])
 //! and the logs. [`next`] says from these alone which launch comes next and why, so that a campaign that was stopped at
-//! any moment goes on as if it had not been. [`drift`] takes the level of the day out of the measurements, and [`play`]
+//! any moment goes on as if it had not been. [`best`] keeps what was fastest so far, [`drift`] takes the level of the day out of the measurements, and [`play`]
 //! answers launches from a sweep instead of a cluster. Nothing here starts a process: that is the command line's work.
 
+pub mod best;
 pub mod drift;
 pub mod journal;
 pub mod next;
@@ -67,7 +68,7 @@ pub struct CampaignSettings {
     pub tests: String,
     /// The sweep that answers launches instead of a cluster; `None` for a cluster.
     pub simulated: Option<String>,
-    /// What is tuned.
+    /// The collectives and scales that are tuned, sorted.
     pub jobs: Vec<Job>,
     /// The range of message sizes.
     pub sizes: Sizes,

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use super::{
     CampaignSettings, Job,
-    journal::{Journal, Phase, Requested},
+    journal::{Journal, JournalEntry, Phase, Requested},
 };
 use crate::{
     collective::Configuration,
@@ -24,7 +24,7 @@ use crate::{
     units::{Size, count},
 };
 
-/// In the search the default is launched again after this many other launches of a job.
+/// The default is launched again after this many other launches of a job.
 const REFERENCE_EVERY: usize = 6;
 
 /// The most launches of one configuration.
@@ -38,7 +38,7 @@ const MAX_FAILED_DEFAULTS: usize = 2;
 pub struct NextLaunch {
     /// The part of the campaign.
     pub phase: Phase,
-    /// The collective and scale.
+    /// The collective and scale whose program is launched.
     pub job: Job,
     /// What is asked of the library.
     pub requested: Requested,
@@ -53,7 +53,7 @@ pub struct NextLaunch {
 /// What the search does next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchStep {
-    /// This launch.
+    /// This launch is worth making, or needed.
     Launch(NextLaunch),
     /// Nothing more, for these reasons.
     Done(Vec<String>),
@@ -66,16 +66,13 @@ pub struct LaunchesLeft(pub Option<u32>);
 impl LaunchesLeft {
     /// By launches and by time, at the mean time of the last launches.
     pub fn new(settings: &CampaignSettings, journal: &Journal) -> Self {
-        /// The launches whose mean time says how long the next ones take.
-        const LAST: usize = 10;
         let made = u32::try_from(journal.entries.len()).unwrap_or(u32::MAX);
         let by_count = settings.budget.launches.map(|most| most.saturating_sub(made));
-        let last = &journal.entries[journal.entries.len().saturating_sub(LAST)..];
-        let mean = last.iter().map(|entry| entry.seconds).sum::<f64>() / last.len().max(1) as f64;
+        let each = seconds_each(journal);
         let by_time = settings.budget.seconds.map(|most| {
             let left = (most - journal.seconds()).max(0.0);
             // The cast saturates; before the first launch nothing is known of how long one takes.
-            if mean > 0.0 { (left / mean) as u32 } else { u32::MAX }
+            if each > 0.0 { (left / each) as u32 } else { u32::MAX }
         });
         Self(by_count.into_iter().chain(by_time).min())
     }
@@ -83,6 +80,23 @@ impl LaunchesLeft {
     fn is_within(self, launches: u32) -> bool {
         self.0.is_none_or(|left| launches <= left)
     }
+}
+
+/// How long a launch takes, in seconds: the mean of the last ones; 0 before the first.
+fn seconds_each(journal: &Journal) -> f64 {
+    /// The number of launches that the mean is taken over.
+    const LAST: usize = 10;
+    let last = &journal.entries[journal.entries.len().saturating_sub(LAST)..];
+    last.iter().map(|entry| entry.seconds).sum::<f64>() / last.len().max(1) as f64
+}
+
+/// How long a campaign goes on at most, in seconds; `None` without a budget, or before a launch took any time.
+pub fn time_left_s(settings: &CampaignSettings, journal: &Journal) -> Option<f64> {
+    let LaunchesLeft(launches) = LaunchesLeft::new(settings, journal);
+    let each = seconds_each(journal);
+    let by_launches = f64::from(launches.filter(|_| each > 0.0)?) * each;
+    let by_budget = settings.budget.seconds.map_or(f64::INFINITY, |most| (most - journal.seconds()).max(0.0));
+    Some(by_launches.min(by_budget))
 }
 
 /// The launches that the A/B of a campaign takes, with the one of the trimmed file.
@@ -125,7 +139,7 @@ pub fn search(
     if left.is_within(missing + 1 + ab_launches(settings)) {
         let mut best: Option<NextLaunch> = None;
         for job in &settings.jobs {
-            if let Some(launch) = state.reference(*job).or_else(|| state.stalled(*job, loaded)) {
+            if let Some(launch) = state.reference(*job, Phase::Search).or_else(|| state.stalled(*job, loaded)) {
                 return Ok(SearchStep::Launch(launch));
             }
             let worth = |launch: &NextLaunch| launch.expected_pct.unwrap_or(f64::INFINITY);
@@ -143,6 +157,9 @@ pub fn search(
     }
     if !left.is_within(1 + ab_launches(settings)) {
         return Ok(SearchStep::Done(why));
+    }
+    if let Some(launch) = settings.jobs.iter().find_map(|job| state.reference(*job, Phase::Confirm)) {
+        return Ok(SearchStep::Launch(launch));
     }
     let confirmed =
         wanted.into_iter().max_by_key(|(_, requested, launches)| (*launches, *requested == Requested::Default));
@@ -229,17 +246,12 @@ impl SearchState<'_> {
     }
 
     /// The default beside the others, where it was last launched long ago.
-    fn reference(&self, job: Job) -> Option<NextLaunch> {
-        let since = self
-            .journal
-            .of(job, Phase::Search)
-            .collect::<Vec<_>>()
-            .into_iter()
-            .rev()
-            .take_while(|entry| entry.requested != Requested::Default)
-            .count();
+    fn reference(&self, job: Job, phase: Phase) -> Option<NextLaunch> {
+        let counts = |entry: &&JournalEntry| entry.job == job && matches!(entry.phase, Phase::Search | Phase::Confirm);
+        let latest = self.journal.entries.iter().rev().filter(counts);
+        let since = latest.take_while(|entry| entry.requested != Requested::Default).count();
         let why = "Beside the others, to tell the day from the configuration".to_owned();
-        (since >= REFERENCE_EVERY).then(|| self.launch(Phase::Search, job, Requested::Default, why))
+        (since >= REFERENCE_EVERY).then(|| self.launch(phase, job, Requested::Default, why))
     }
 
     /// A configuration whose only launch stalled at some size.

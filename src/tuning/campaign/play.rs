@@ -56,9 +56,9 @@ pub struct Player {
 pub struct PlayedLaunch<'a> {
     /// The number of the launch, from 1.
     pub number: u32,
-    /// The collective and scale.
+    /// The collective and scale whose program is launched.
     pub job: Job,
-    /// The range of sizes.
+    /// The smallest and the largest size, with those between by factors of two.
     pub sizes: Sizes,
     /// What is asked of the library.
     pub requested: Requested,
@@ -66,10 +66,10 @@ pub struct PlayedLaunch<'a> {
     pub rules: Option<(&'a [Rule], Reader)>,
 }
 
-/// What a launch left.
+/// What a launch on a cluster would have left.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Played {
-    /// The output of nccl-tests.
+    /// The output as nccl-tests prints it, with its table.
     pub output: String,
     /// The debug lines of the library (`NCCL_DEBUG_FILE`), of rank 0.
     pub debug: String,
@@ -218,7 +218,7 @@ impl Player {
         all
     }
 
-    /// Answers a launch.
+    /// Answers a launch with runs of the sweep, drawn at random where there are several.
     ///
     /// # Errors
     /// Returns `NoJob` or `NoRun` if the sweep has nothing of what is asked for.

@@ -49,7 +49,8 @@ pub struct NextLaunch {
     pub launch: usize,
     /// It is the first with its fewest or its most channels.
     pub is_anchor: bool,
-    /// By how much it is expected to raise busbw, in per cent ([`root_mean_square`]); `None` before anything is known.
+    /// By how much it is expected to raise busbw, in per cent ([`root_mean_square`]); `None` before anything is known,
+    /// and of an algorithm and protocol's first launch with the most channels.
     pub expected_pct: Option<f64>,
     /// The size at which it is expected to change the most, and the probability that it does.
     pub at: Option<(u64, f64)>,
@@ -276,9 +277,14 @@ impl<'a> Explorer<'a> {
             NextLaunch { launch, is_anchor: false, expected_pct: Some(expected * 100.0), at }
         };
         let is_worth_it = |choice: &NextLaunch| choice.expected_pct.is_none_or(|pct| pct >= self.worth.least_pct);
-        let with_most = self.anchors.len().div_ceil(2);
-        let anchor = anchor.map(|launch| NextLaunch { is_anchor: true, ..judge(launch) });
-        let anchor = anchor.filter(|it| is_worth_it(it) || self.anchors[..with_most].contains(&it.launch));
+        // Without the launches with the most channels, nothing that is expected can be relied on.
+        let with_most = &self.anchors[..self.anchors.len().div_ceil(2)];
+        let anchor = anchor.map(|launch| {
+            let judged = judge(launch);
+            let expected_pct = judged.expected_pct.filter(|_| !with_most.contains(&launch));
+            NextLaunch { is_anchor: true, expected_pct, at: judged.at.filter(|_| expected_pct.is_some()), ..judged }
+        });
+        let anchor = anchor.filter(is_worth_it);
         let choice = match anchor {
             Some(choice) => Some(choice),
             None => {

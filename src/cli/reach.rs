@@ -59,7 +59,7 @@ pub(super) struct Reach {
 impl Reach {
     pub(super) fn run(self) -> Result<(), CliError> {
         let scale: Option<Scale> = self.scale.scale()?;
-        let conf = self.conf.as_deref().map(files::rules).transpose()?;
+        let conf = self.conf.as_deref().map(files::bytes).transpose()?;
         let mut reader = ReachReader::default();
         let files = files::all_lines(&self.files)?;
         if files.is_empty() {

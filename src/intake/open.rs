@@ -93,11 +93,21 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
     read_inflated(inflated(Box::new(source)), file, share_read)
 }
 
+/// Whether a file is called a tuner file and has nothing but comments, or nothing at all: a library takes it, and it
+/// displaces the library's own table.
+fn is_conf_without_rules(name: &str, head: &[u8]) -> bool {
+    let is_rule = |line: &[u8]| !line.trim_ascii().is_empty() && !line.trim_ascii().starts_with(b"#");
+    name.ends_with(".conf") && head.len() < HEAD && !head.split(|byte| *byte == b'\n').any(is_rule)
+}
+
 /// Reads a file that is not packed, or no more.
 fn read_inflated(source: Box<dyn Read + '_>, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
     let source = Preview::new(source, HEAD);
     if let Some(why) = source.error().and_then(fatal) {
         return Err(why);
+    }
+    if source.error().is_none() && is_conf_without_rules(file.name, source.head()) {
+        return documents::conf(source).map(Into::into);
     }
     match source.head() {
         [] => return Err(source.error().map_or("is empty".to_owned(), |e| format!("can't be read: {e}"))),

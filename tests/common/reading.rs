@@ -494,6 +494,12 @@ fn what_is_no_table() {
         let why = refused(bytes);
         assert!(why.starts_with("sweep.csv ") && why.contains(words) && why.ends_with('.'), "{why}");
     }
+    // By its name it is a tuner file, and that displaces the library's own table.
+    for nothing in ["", "\n", "# none\n\n  # at all\n"] {
+        let (report, _) = intake::open(nothing.as_bytes(), "tuned.conf", nothing.len() as u64, 1, None, &mut Silent);
+        let Outcome::Known { format, holds, .. } = &report.outcome else { panic!("{nothing:?}: {:?}", report.outcome) };
+        assert_eq!((format.as_str(), holds.as_str()), ("tuner file", "0 rules"));
+    }
     assert!(refused(OLD.as_bytes()).contains("no data lines"));
     assert!(refused(format!("{OLD_ROW}\n{OLD_ROW}\n").as_bytes()).contains("has no header line"));
     assert!(refused(&gzip(b"")).contains("is empty"));

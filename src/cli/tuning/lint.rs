@@ -111,7 +111,8 @@ impl Lint {
     }
 
     fn check_rules(&self, conf: &Path) -> Result<(), CliError> {
-        let bytes = files::rules(conf)?;
+        // An empty file is one that the library takes, and has no rule.
+        let bytes = files::bytes(conf)?;
         let sweep = match self.sweep[..] {
             [] => {
                 arguments::say_unused(&["set"], "no sweep is given (--sweep)");

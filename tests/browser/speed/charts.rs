@@ -8,9 +8,9 @@ use crate::{page::Page, sweep::sweep};
 /// The most that a frame may take, in ms: one of a screen with 60 of them in a second.
 const FRAME_MS: f64 = 16.0;
 
-/// Does something before each frame, as a browser does with what its user did and with what a worker has sent, and writes
-/// down how long the page's thread works for it: for the event, and in the frame after it, in which the chart is drawn,
-/// with the drawing of the canvases, which reading a pixel brings about at once.
+/// Does something before each frame, as a browser does with what its user did and with what a worker has sent, and
+/// writes down how long the page's thread works for it: for the event, and in the frame after it, in which the chart is
+/// drawn, with the drawing of the canvases, which reading a pixel brings about at once.
 const FRAMES: &str = "
     const [kind, count] = arguments;
     const over = document.querySelector('.chart-over');

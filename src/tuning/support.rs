@@ -391,9 +391,11 @@ mod tests {
         assert!(!runs(Collective::AllReduce, Algorithm::Nvls, Protocol::Simple, 4));
     }
 
-    /// The table of docs/tuning.md, row by row: algorithm, protocols, collectives with the minor version from which
-    /// they run it, and where.
-    fn documented() -> Vec<(Algorithm, Vec<Protocol>, BTreeMap<Collective, u32>, &'static str)> {
+    /// A row of docs/tuning.md: algorithm, protocols, collectives with the minor version from which they run it, and
+    /// where.
+    type Documented = (Algorithm, Vec<Protocol>, BTreeMap<Collective, u32>, &'static str);
+
+    fn documented() -> Vec<Documented> {
         let table = include_str!("../../docs/tuning.md").split("| algorithm | protocols | collectives").nth(1).unwrap();
         let rows = table.lines().skip(2).take_while(|line| line.starts_with("| "));
         let row = |line: &'static str| {

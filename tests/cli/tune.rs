@@ -385,7 +385,7 @@ fn a_launch_that_stalls_is_made_again_and_costs_nothing() {
     // At 1 MiB the same is deployed as without the stall.
     let deployed = |cluster: &FakeCluster| {
         let rules = read(&fs::read(cluster.path("campaign/tuned.conf")).unwrap(), Reader::Rccl);
-        let rule = rules.iter().find(|rule| (rule.min_bytes..=rule.max_bytes).contains(&(1 << 20))).cloned();
+        let rule = rules.iter().find(|rule| (rule.min_bytes..=rule.max_bytes).contains(&(1 << 20))).copied();
         rule.map(|rule| (rule.algorithm, rule.protocol, rule.channels))
     };
     assert_eq!(deployed(&cluster), deployed(&calm));

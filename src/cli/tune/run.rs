@@ -171,7 +171,7 @@ impl Campaign {
                     self.write_candidate(&measured)?;
                     return Ok(why);
                 }
-                SearchStep::Launch(launch) => self.launch(launch, None)?,
+                SearchStep::Launch(launch) => self.launch(&launch, None)?,
             }
             if matches!(self.cluster, Cluster::Launched(_)) && self.looked_at.elapsed() >= REPORT_EVERY {
                 self.write_state()?;
@@ -201,22 +201,22 @@ impl Campaign {
     }
 
     /// Makes a launch and enters it into the journal. `conf` is the tuner file that it runs with.
-    fn launch(&mut self, launch: NextLaunch, conf: Option<&Path>) -> Result<(), CliError> {
-        self.view.begin(&launch, &self.folder, &self.best);
+    fn launch(&mut self, launch: &NextLaunch, conf: Option<&Path>) -> Result<(), CliError> {
+        self.view.begin(launch, &self.folder, &self.best);
         let made = self.make(launch, conf);
         self.view.end();
         made
     }
 
-    fn make(&mut self, launch: NextLaunch, conf: Option<&Path>) -> Result<(), CliError> {
-        let log = self.folder.log_name(&launch);
+    fn make(&mut self, launch: &NextLaunch, conf: Option<&Path>) -> Result<(), CliError> {
+        let log = self.folder.log_name(launch);
         let path = self.folder.prepare(&log)?;
         let began_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let began = Instant::now();
         let (outcome, seconds) = match &self.cluster {
-            Cluster::Played(player) => play(player, &self.folder, &launch, &path, conf)?,
+            Cluster::Played(player) => play(player, &self.folder, launch, &path, conf)?,
             Cluster::Launched(template) => {
-                let outcome = self.start(template, &launch, &path, conf)?;
+                let outcome = self.start(template, launch, &path, conf)?;
                 (outcome, began.elapsed().as_secs_f64())
             }
         };
@@ -261,7 +261,7 @@ impl Campaign {
             outcome,
             brought,
         };
-        self.view.ended(&launch, &entry, &self.folder);
+        self.view.ended(launch, &entry, &self.folder);
         let shown = format!("{}/{}", self.folder.path().display(), entry.log);
         self.folder.append(entry)?;
         match failure {
@@ -430,7 +430,7 @@ impl Campaign {
                 _ => None,
             };
             let is_file = launch.requested == Requested::TunerFile;
-            self.launch(launch, with)?;
+            self.launch(&launch, with)?;
             if process::is_stopped() {
                 return Ok(None);
             }

@@ -175,13 +175,17 @@ const OF_OTHERS: [&str; 6] = [
 ];
 
 /// Options of other programs that messages name, with what must stand in the same text.
-const FOREIGN: [(&str, &str); 8] = [
+const FOREIGN: [(&str, &str); 12] = [
     ("--map-by", "mpirun"),
     ("--ntasks-per-node", "srun"),
     ("--section", "profile with"),
     ("--format", "csv"),
     ("--report", "nsys"),
     ("--csv", "ncu"),
+    ("--csv", "--showuse"),
+    ("--showuse", "vram"),
+    ("--showmeminfo", "vram"),
+    ("--query-gpu", "utilization.gpu"),
     ("--page", "ncu"),
     ("--print-units", "ncu"),
 ];

@@ -7,11 +7,7 @@ use super::{
     launcher::{Command, Template},
     process::{self, Ending},
 };
-use crate::{
-    collective::Scale,
-    tuning::platform::Library,
-    units::{Size, count},
-};
+use crate::{collective::Scale, tuning::platform::Library, units::count};
 
 /// How long the tool of the vendor may take, in seconds.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -95,9 +91,9 @@ fn findings(gpus: &[Gpu]) -> Vec<String> {
     let (busy_pct, taken_bytes) = (most(|gpu| gpu.busy_pct), most(|gpu| gpu.taken_bytes));
     if busy_pct > BUSY_PCT || taken_bytes > TAKEN_BYTES {
         found.push(format!(
-            "something else runs on the GPUs: up to {busy_pct:.0} % busy, up to {} of memory taken; what it does is measured, \
-             too",
-            Size(taken_bytes as u64)
+            "something else runs on the GPUs: up to {busy_pct:.0} % busy, up to {:.1} GiB of memory taken; what it does is \
+             measured, too",
+            taken_bytes / f64::from(1_u32 << 30)
         ));
     }
     let slowed = gpus.iter().filter(|gpu| gpu.is_slowed).count() as u64;

@@ -226,7 +226,7 @@ impl Folder {
     /// What was fastest in search and confirmation so far, launch by launch as the journal names them.
     pub(super) fn best(&self) -> Result<BestSoFar, CliError> {
         let mut best = BestSoFar::default();
-        for entry in self.journal.entries.iter().filter(|entry| entry.brought.is_some()) {
+        for entry in self.journal.measurements() {
             best.take(entry.job, entry.requested, &self.read_log(&entry.log)?.rows);
         }
         Ok(best)

@@ -240,11 +240,10 @@ impl Campaign {
             }
         };
         let NextLaunch { phase, job, requested, repeat, why, expected_pct } = launch.clone();
-        let brought = match phase {
-            Phase::Search | Phase::Confirm if outcome == LaunchOutcome::Measured => {
-                Some(self.best.take(job, requested, &self.folder.read_log(&log)?.rows))
-            }
-            _ => None,
+        let brought = if phase.counts() && outcome == LaunchOutcome::Measured {
+            Some(self.best.take(job, requested, &self.folder.read_log(&log)?.rows))
+        } else {
+            None
         };
         let failure = outcome.failure();
         let entry = JournalEntry {
@@ -566,7 +565,7 @@ fn play(
         Ok(played) => {
             fs::write(log, &played.output).map_err(unwritten)?;
             // In an A/B the library is not asked for its decisions.
-            if !played.debug.is_empty() && matches!(launch.phase, Phase::Search | Phase::Confirm) {
+            if !played.debug.is_empty() && launch.phase.counts() {
                 append(log, &played.debug)?;
             }
             Ok((LaunchOutcome::Measured, played.seconds))
@@ -584,9 +583,9 @@ fn has_tuner(debug: &str, conf: Option<&Path>) -> bool {
     let plugins =
         ["TUNER/Plugin: Using ", "Using tuner plugin ", "Successfully loaded external tuner plugin", "NCCLX TUNER: "];
     let conf = conf.and_then(|conf| std::path::absolute(conf).ok());
-    let own = debug.lines().filter_map(|line| Some(line.split_once("Using built-in CSV tuner, config: ")?.1.trim()));
-    plugins.iter().any(|line| debug.contains(line))
-        || own.into_iter().any(|file| conf.as_deref() == Some(Path::new(file)))
+    let mut own =
+        debug.lines().filter_map(|line| Some(line.split_once("Using built-in CSV tuner, config: ")?.1.trim()));
+    plugins.iter().any(|line| debug.contains(line)) || own.any(|file| conf.as_deref() == Some(Path::new(file)))
 }
 
 /// The last line of a launch's output, as the end of a sentence.

@@ -28,6 +28,11 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Whether its launches are measurements that the campaign learns from: those of search and confirmation.
+    pub const fn counts(self) -> bool {
+        matches!(self, Self::Search | Self::Confirm)
+    }
+
     /// The phase as tables and the terminal name it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -267,15 +272,14 @@ impl Journal {
         self.entries.iter().filter(move |entry| entry.job == job && entry.phase == phase)
     }
 
+    /// The launches that left measurements in search and confirmation.
+    pub fn measurements(&self) -> impl Iterator<Item = &JournalEntry> {
+        self.entries.iter().filter(|entry| entry.phase.counts() && entry.outcome == LaunchOutcome::Measured)
+    }
+
     /// How many launches of a request left measurements in search and confirmation.
     pub fn measured(&self, job: Job, requested: Requested) -> u32 {
-        let counts = |entry: &&JournalEntry| {
-            entry.job == job
-                && entry.requested == requested
-                && matches!(entry.phase, Phase::Search | Phase::Confirm)
-                && entry.outcome == LaunchOutcome::Measured
-        };
-        self.entries.iter().filter(counts).count() as u32
+        self.measurements().filter(|entry| entry.job == job && entry.requested == requested).count() as u32
     }
 }
 

@@ -247,7 +247,7 @@ impl SearchState<'_> {
 
     /// The default beside the others, where it was last launched long ago.
     fn reference(&self, job: Job, phase: Phase) -> Option<NextLaunch> {
-        let counts = |entry: &&JournalEntry| entry.job == job && matches!(entry.phase, Phase::Search | Phase::Confirm);
+        let counts = |entry: &&JournalEntry| entry.job == job && entry.phase.counts();
         let latest = self.journal.entries.iter().rev().filter(counts);
         let since = latest.take_while(|entry| entry.requested != Requested::Default).count();
         let why = "Beside the others, to tell the day from the configuration".to_owned();

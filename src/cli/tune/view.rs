@@ -73,14 +73,12 @@ impl View {
     /// Says what a launch brought, or why it left nothing.
     pub(super) fn ended(&mut self, launch: &NextLaunch, entry: &JournalEntry, folder: &Folder) {
         self.end();
-        let is_default = entry.requested == Requested::Default;
-        let mut what = match (entry.outcome.failure(), entry.brought) {
+        let is_tried = entry.phase == Phase::Search && entry.requested != Requested::Default;
+        let mut what = match (entry.outcome.failure(), entry.brought.map(|brought| brought.places())) {
             (Some(why), _) => format!("left nothing: {why}"),
-            (None, None) => "measured".to_owned(),
-            (None, Some(brought)) if brought.sizes == 0 && (is_default || entry.phase == Phase::Confirm) => {
-                "measured".to_owned()
-            }
-            (None, Some(brought)) => brought.to_string(),
+            (None, Some(places)) if !places.is_empty() => format!("fastest so far at {places}"),
+            (None, Some(_)) if is_tried => "nothing faster".to_owned(),
+            (None, _) => "measured".to_owned(),
         };
         if let Some(pct) = entry.brought.and_then(|brought| brought.mean_gain_pct) {
             what += &format!("; so far {} over the default", percent(pct));

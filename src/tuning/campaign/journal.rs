@@ -105,13 +105,12 @@ pub struct Brought {
     pub mean_gain_pct: Option<f64>,
 }
 
-impl fmt::Display for Brought {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Brought {
+    /// At how many sizes it is the fastest so far, and by how much at most; empty where at none.
+    pub fn places(&self) -> String {
         match self.sizes {
-            0 => f.write_str("nothing faster"),
-            sizes => {
-                write!(f, "fastest so far at {}, by up to {}", count(sizes.into(), "size"), percent(self.most_pct))
-            }
+            0 => String::new(),
+            sizes => format!("{}, by up to {}", count(sizes.into(), "size"), percent(self.most_pct)),
         }
     }
 }
@@ -194,7 +193,7 @@ const COLUMNS: [Column; 10] = [
     Column::numbers("Expected", "by how much busbw was expected to rise, in per cent over all sizes"),
     Column::numbers("Took", "how long the launch took"),
     Column::words("Outcome", "measured, or why it left no measurements"),
-    Column::words("Brought", "at how many sizes it was the fastest so far, and by how much, as it was measured"),
+    Column::words("Fastest so far", "at how many sizes it was the fastest so far, and by how much, as it was measured"),
     Column::numbers(
         "Gain so far",
         "of the fastest so far over the default, the mean over the sizes, as it was measured",
@@ -254,7 +253,7 @@ impl Journal {
                 Entry::number(entry.expected_pct, percent),
                 Entry::number(Some(entry.seconds), |seconds| format!("{} s", significant(seconds))),
                 Entry::text(entry.outcome.failure().unwrap_or_else(|| "measured".to_owned())),
-                Entry::text(entry.brought.map_or_else(String::new, |brought| brought.to_string())),
+                Entry::text(entry.brought.map_or_else(String::new, |brought| brought.places())),
                 Entry::number(entry.brought.and_then(|brought| brought.mean_gain_pct), percent),
                 Entry::text(entry.why.clone()),
             ]

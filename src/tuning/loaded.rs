@@ -37,6 +37,7 @@ use super::{
     states::{StateKey, States},
     study::{MAX_TRAINED_GROUPS, TuningStudy, TuningStudyError},
     support::SupportMatrix,
+    sweep::Sweep,
     validate::{self, FoldPredictions, FoldScheme},
 };
 use crate::{
@@ -179,7 +180,7 @@ impl LoadedTuning {
             numbered: &self.files.names,
             notes: self.notes.iter().cloned().chain(self.study.notes()).collect(),
             set: self.set.as_deref(),
-            plan: self.plan(&plan::PlanQuestion::default(), &mut Silent)?,
+            plan: self.plan(&plan::PlanQuestion::default(), None, &mut Silent)?,
         };
         let mut report = report::report(input, contents)?;
         report.snapshot.iter_mut().for_each(|snapshot| snapshot.measured_with(&self.files.measured_with));
@@ -194,6 +195,7 @@ impl LoadedTuning {
     pub fn plan(
         &self,
         question: &plan::PlanQuestion,
+        elsewhere: Option<&Sweep>,
         progress: &mut dyn Progress,
     ) -> Result<plan::PlanAnswer, TuningStudyError> {
         let recommendations = self.study.to_deploy()?;
@@ -204,7 +206,7 @@ impl LoadedTuning {
         question.uncovered.extend(plan::agenda::unmeasured(sweep, self.files.jobs.iter().map(|(_, job)| job)));
         question.platform = question.platform.or_else(|| self.platform());
         let matrix = question.platform.unwrap_or_default().matrix();
-        Ok(plan::plan(sweep, recommendations, &SupportMatrix::new(matrix, sweep), &question, progress))
+        Ok(plan::plan(sweep, elsewhere, recommendations, &SupportMatrix::new(matrix, sweep), &question, progress))
     }
 
     /// The library and its version, as the measurements say them, else the library that runs what was measured; `None`

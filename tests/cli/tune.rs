@@ -586,6 +586,40 @@ fn a_simulated_campaign_finds_the_winners_of_its_sweep() {
 }
 
 #[test]
+fn earlier_measurements_say_what_to_expect() {
+    let folder = TempDir::new().unwrap();
+    let sweep = write(&folder, "sweep.csv", sweep());
+    let in_folder = |name: &str| folder.path().join(name).display().to_string();
+    let tune = |more: &[&str]| {
+        let arguments = ["tune", "--simulate", &sweep, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16"];
+        let said = collectune(&[&arguments[..], &["--without-ab"], more].concat());
+        (ended(&said, 0), text(&said.stderr))
+    };
+    let searched = |campaign: &str| {
+        let journal = fs::read_to_string(Path::new(campaign).join("journal.jsonl")).unwrap();
+        let entries = Journal::parse(&journal).unwrap().entries.into_iter();
+        let searched = entries.filter(|entry| entry.phase == Phase::Search && entry.requested != Requested::Default);
+        searched.collect::<Vec<_>>()
+    };
+    let [first, second, third] = ["campaigns/first", "second", "third"].map(in_folder);
+    tune(&["-o", &first]);
+    // A folder with campaigns, on another day.
+    let (_, said) = tune(&["--seed", "7", "--prior", &in_folder("campaigns"), "-o", &second]);
+    assert!(said.contains("all_reduce on 2 nodes, 16 ranks: ") && said.contains("say what to expect"), "{said}");
+    let (blank, after) = (searched(&first), searched(&second));
+    assert!(after[0].why.contains("loses the least over all sizes"), "{}", after[0].why);
+    assert!(after.len() * 4 <= blank.len() * 3, "{} after {}", after.len(), blank.len());
+    // The expectations are no measurements: the tuner file is that of the second campaign's own.
+    assert!(Path::new(&second).join("tuned.conf").exists());
+    let (preview, _) = tune(&["--prior", &sweep, "--dry-run"]);
+    assert!(preview.contains("what loses the least over all sizes in the earlier measurements"), "{preview}");
+    // What is of no use is named, and the campaign goes on without.
+    let other = write(&folder, "other.csv", fs::read_to_string(&sweep).unwrap().replace("all_reduce", "broadcast"));
+    let (_, said) = tune(&["--prior", &other, "--launches", "6", "-o", &third]);
+    assert!(said.contains("warning: --prior: nothing in these files is of a collective that is tuned"), "{said}");
+}
+
+#[test]
 fn ctrl_c_ends_a_launch_and_leaves_the_best_file_so_far() {
     use nix::{
         sys::signal::{Signal, kill},

@@ -37,7 +37,7 @@ fn csv(keep: impl Fn(&str) -> bool) -> String {
 }
 
 fn ask(executor: &mut Executor, question: &PlanQuestion) -> plan::PlanAnswer {
-    executor.studies.tuning.loaded.plan(question, &mut Silent).unwrap()
+    executor.studies.tuning.loaded.plan(question, None, &mut Silent).unwrap()
 }
 
 const TELLS: &str = "#!/bin/sh\nenv | grep ^NCCL_ | sort\necho \"$@\"\n";
@@ -189,7 +189,7 @@ proptest! {
         let worth = LaunchThresholds { change_pct, ..LaunchThresholds::default() };
         let question = PlanQuestion { runs, repeats, worth, channels, ..PlanQuestion::default() };
         let support = SupportMatrix::new(built_in(None), &sweep);
-        let answer = plan::plan(&sweep, &[], &support, &question, &mut Silent);
+        let answer = plan::plan(&sweep, None, &[], &support, &question, &mut Silent);
         prop_assert!(answer.items.iter().map(|item| item.repeats).sum::<u32>() <= runs);
         prop_assert!(answer.items.iter().all(|item| item.configuration.is_none_or(|c| c.channels > 0)));
         prop_assert_eq!(answer.listing.rows.len(), answer.items.len());

@@ -3,16 +3,19 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::support::real::{SWEEPS, sweep};
+use crate::support::real::{SWEEPS, sweep, text};
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    intake::{self, FileContent},
     math::{Stream, exp, ln, log2, pow, sin},
+    progress::Silent,
     tuning::{
-        aggregate::Point,
+        aggregate::{Point, Target},
         plan::{
             explore::LaunchThresholds,
             replay::{ReplayStep, Strategy, StrategyReplay},
         },
+        runs::aggregate,
         sweep::Sweep,
     },
 };
@@ -101,6 +104,43 @@ fn between(stream: &mut Stream, low: f64, high: f64) -> f64 {
 /// humps over channels and sizes, channels that small messages don't use, one channel that is faster than others at
 /// some sizes, and what is left of the noise of three runs.
 fn simulated(seed: u64) -> Sweep {
+    simulated_at(seed, &mut Unmoved)
+}
+
+/// What another scale changes.
+trait Move {
+    /// A factor around `middle`, by its square root of variance of the logarithm.
+    fn factor(&mut self, middle: f64, deviation: f64) -> f64;
+    /// Whether something is drawn anew.
+    fn is_new(&mut self, probability: f64) -> bool;
+}
+
+/// The scale that is drawn first.
+struct Unmoved;
+
+impl Move for Unmoved {
+    fn factor(&mut self, _: f64, _: f64) -> f64 {
+        1.0
+    }
+
+    fn is_new(&mut self, _: f64) -> bool {
+        false
+    }
+}
+
+impl Move for Stream {
+    fn factor(&mut self, middle: f64, deviation: f64) -> f64 {
+        middle * exp(deviation * self.normal())
+    }
+
+    fn is_new(&mut self, probability: f64) -> bool {
+        self.unit() < probability
+    }
+}
+
+/// As [`simulated`], on more nodes: latencies are higher, ceilings and what a channel carries others, and some of the
+/// waves and humps.
+fn simulated_at(seed: u64, moved: &mut impl Move) -> Sweep {
     let mut stream = Stream::new(seed * 7919 + 13);
     let stream = &mut stream;
     let (ll, ll128, simple) = (Protocol::Ll, Protocol::Ll128, Protocol::Simple);
@@ -120,6 +160,9 @@ fn simulated(seed: u64) -> Sweep {
         (between(stream, 0.004, 0.05), between(stream, 0.002, 0.012), between(stream, 1.5, 6.0));
     let least_bytes = if stream.unit() < 0.6 { between(stream, 4096.0, 65536.0) } else { 0.0 };
     let shared: Vec<Wave> = (0..3).map(|_| Wave::new(stream, 1.2, 0.4 * rough)).collect();
+    let (fabric, start) = (fabric * moved.factor(0.9, 0.2), start * moved.factor(1.5, 0.2));
+    let least_bytes = least_bytes * moved.factor(1.3, 0.2);
+    let mut noises = Stream::new(seed * 104_729 + u64::from(moved.is_new(1.0)));
     let scale = Scale { nodes: 2, ranks: 16 };
     let mut points = Vec::new();
     for (algorithm, protocol) in pairs {
@@ -131,18 +174,31 @@ fn simulated(seed: u64) -> Sweep {
         let start = start * latency * (0.7 + 0.6 * stream.unit());
         let (of_channel, ceiling) = (fabric / channel, fabric * ceiling);
         let each = between(stream, 0.02, 0.6) * start / 20.0;
+        let (start, each) = (start * moved.factor(1.0, 0.15), each * moved.factor(1.0, 0.3));
+        let (of_channel, ceiling) = (of_channel * moved.factor(1.0, 0.15), ceiling * moved.factor(1.0, 0.05));
         let mut waves: Vec<Wave> = Vec::new();
         for _ in 0..5 {
             let height = 0.6 * rough * stream.normal();
-            waves.push(Wave::new(stream, 2.5, height));
+            let wave = Wave::new(stream, 2.5, height);
+            waves.push(if moved.is_new(0.4) { Wave::new(&mut noises, 2.5, height) } else { wave });
         }
         let humps: Vec<[f64; 5]> = (0..stream.below(3))
             .map(|_| {
                 let (channels, size) = (6.0 * stream.unit(), 12.0 + 18.0 * stream.unit());
-                [channels, between(stream, 0.25, 1.2), size, between(stream, 0.7, 3.0), 0.6 * stream.unit() - 0.25]
+                let (wide, octaves_wide) = (between(stream, 0.25, 1.2), between(stream, 0.7, 3.0));
+                let added = 0.6 * stream.unit() - 0.25;
+                if moved.is_new(0.4) {
+                    let (channels, size) = (6.0 * noises.unit(), 12.0 + 18.0 * noises.unit());
+                    return [channels, wide, size, octaves_wide, added];
+                }
+                [channels, wide, size, octaves_wide, added]
             })
             .collect();
         let one_channel = (stream.unit() < 0.25).then(|| (14.0 + 6.0 * stream.unit(), 0.2 + 0.6 * stream.unit()));
+        let one_channel = match moved.is_new(0.4) {
+            true => (noises.unit() < 0.25).then(|| (14.0 + 6.0 * noises.unit(), 0.2 + 0.6 * noises.unit())),
+            false => one_channel,
+        };
         for &count in channels {
             for &size in &sizes {
                 let bytes = pow(2.0, size);
@@ -163,7 +219,8 @@ fn simulated(seed: u64) -> Sweep {
                     height += added * (1.0 - (size - from) / 6.0);
                 }
                 let deviation = noise + noise_small / (1.0 + pow(2.0, size - 16.0));
-                height += 0.67 * deviation * stream.normal();
+                let normal = stream.normal();
+                height += 0.67 * deviation * if moved.is_new(1.0) { noises.normal() } else { normal };
                 let configuration = Configuration { algorithm: *algorithm, protocol: *protocol, channels: count };
                 let workload = Workload { collective: Collective::AllReduce, scale, size_bytes: bytes as u64 };
                 points.push(Point::new(workload, configuration, exp(height)));
@@ -194,4 +251,117 @@ fn simulated_sweeps_end_as_the_settings_were_chosen() {
     );
     assert!(stopped <= 0.88, "{stopped}");
     assert!(ours_found * 100 >= SWEEPS as usize * 95, "{ours_found} of {SWEEPS}");
+}
+
+/// Another day at the same scale: little is changed, and here and there a wave or a hump.
+struct OtherDay(Stream);
+
+impl Move for OtherDay {
+    fn factor(&mut self, _: f64, _: f64) -> f64 {
+        exp(0.02 * self.0.normal())
+    }
+
+    fn is_new(&mut self, probability: f64) -> bool {
+        // What is always new is noise.
+        self.0.unit() < if probability < 1.0 { 0.05 } else { 1.0 }
+    }
+}
+
+/// Searches from nothing and after other measurements, added up.
+#[derive(Default)]
+struct PriorFigures {
+    pairs: usize,
+    launches: [usize; 2],
+    /// How often all winners are within [`FOUND_PCT`].
+    found: [usize; 2],
+    /// The mean regret after two, four and eight launches, in per cent, as a sum.
+    regrets: [[f64; 3]; 2],
+}
+
+impl PriorFigures {
+    fn add(&mut self, before: &StrategyReplay, target: &StrategyReplay) {
+        let worth = LaunchThresholds::default();
+        let orders = [target.order(Strategy::Ours, worth), target.order_after(before, worth)];
+        for (which, steps) in orders.map(|order| target.follow(&order)).iter().enumerate() {
+            let end = steps.last().unwrap();
+            self.launches[which] += end.runs;
+            self.found[which] += usize::from(end.regret_max_pct <= FOUND_PCT);
+            for (regret, runs) in self.regrets[which].iter_mut().zip([2, 4, 8]) {
+                *regret += steps[runs.min(steps.len()) - 1].regret_mean_pct;
+            }
+        }
+        self.pairs += 1;
+    }
+
+    fn show(&self, what: &str) {
+        let pairs = self.pairs;
+        for (which, from) in ["from nothing", "after others"].into_iter().enumerate() {
+            let [two, four, eight] = self.regrets[which].map(|sum| sum / pairs as f64);
+            println!(
+                "{what}, {from}: {} launches of {pairs} sweeps, all winners within {FOUND_PCT} % on {}; mean regret after 2, 4 and 8 \
+                 launches {two:.1}, {four:.1} and {eight:.1} %",
+                self.launches[which], self.found[which]
+            );
+        }
+    }
+}
+
+#[test]
+fn measurements_of_another_scale_or_day_save_launches_on_simulated_sweeps() {
+    const SWEEPS: u64 = 40;
+    let replay = |sweep: Sweep| StrategyReplay::new(&sweep).unwrap();
+    let (mut scale, mut day) = (PriorFigures::default(), PriorFigures::default());
+    for seed in 201..=200 + SWEEPS {
+        let here = replay(simulated(seed));
+        let there = Sweep {
+            points: simulated_at(seed, &mut Stream::new(seed))
+                .points
+                .into_iter()
+                .map(|point| {
+                    let scale = Scale { nodes: 4, ranks: 32 };
+                    Point { workload: Workload { scale, ..point.workload }, ..point }
+                })
+                .collect(),
+            defaults: Vec::new(),
+        };
+        scale.add(&replay(there), &here);
+        day.add(&replay(simulated_at(seed, &mut OtherDay(Stream::new(seed)))), &here);
+    }
+    scale.show("another scale, simulated");
+    day.show("another day, simulated");
+    let share = |figures: &PriorFigures| figures.launches[1] as f64 / figures.launches[0] as f64;
+    assert!(share(&scale) <= 0.85 && share(&day) <= 0.7, "{} {}", share(&scale), share(&day));
+    let begins_better = |figures: &PriorFigures| figures.regrets[1][0] < figures.regrets[0][0] / 2.0;
+    assert!(begins_better(&scale) && begins_better(&day));
+    let found = |figures: &PriorFigures, of: u64| figures.found[1] * 100 >= SWEEPS as usize * of as usize;
+    assert!(found(&scale, 88) && found(&day, 93), "{:?} {:?}", scale.found, day.found);
+}
+
+/// A sweep of the other buffers: its columns for in place and out of place are exchanged.
+fn other_placement(name: &str) -> StrategyReplay {
+    let mut text = text(&format!("tuning/{name}.csv"));
+    let line = text.find('\n').unwrap();
+    let header = text[..line].replace("_oop", "_other").replace("_ip", "_oop").replace("_other", "_ip");
+    text.replace_range(..line, &header);
+    match intake::open(text.as_bytes(), name, text.len() as u64, 0, None, &mut Silent) {
+        (_, FileContent::Rows(rows)) => StrategyReplay::new(&aggregate(&rows, Target::Time)).unwrap(),
+        (report, _) => panic!("{report:?}"),
+    }
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn measurements_of_another_scale_or_of_the_other_buffers_save_launches_on_real_sweeps() {
+    let replay = |name: &str| StrategyReplay::new(&sweep(name)).unwrap();
+    let (mut scale, mut buffers) = (PriorFigures::default(), PriorFigures::default());
+    let [two, three] = ["all_reduce_2n_median", "all_reduce_3n_median"].map(replay);
+    scale.add(&two, &three);
+    scale.add(&three, &two);
+    SWEEPS.iter().for_each(|name| buffers.add(&other_placement(name), &replay(name)));
+    scale.show("another scale, real");
+    buffers.show("the other buffers, real");
+    // The other buffers stand in for another day. Between the scales some winners are others: not all are found.
+    assert!(buffers.launches[1] * 100 <= buffers.launches[0] * 75, "{:?}", buffers.launches);
+    assert!(buffers.found[1] >= buffers.found[0], "{:?}", buffers.found);
+    assert!(scale.launches[1] < scale.launches[0], "{:?}", scale.launches);
 }

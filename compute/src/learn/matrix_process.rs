@@ -30,6 +30,16 @@ impl Columns {
     }
 }
 
+/// What is known of a process' variance before anything was measured: as if `cells` had been measured and had shown
+/// this variance (an inverse gamma prior).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct VarianceBefore {
+    /// How many cells it counts for; 0 where nothing is known.
+    pub cells: f64,
+    /// The variance.
+    pub variance: f64,
+}
+
 /// A fitted process.
 #[derive(Clone, Debug)]
 pub struct MatrixProcess<'a> {
@@ -44,7 +54,13 @@ pub struct MatrixProcess<'a> {
 impl<'a> MatrixProcess<'a> {
     /// Fits `rows`, each with a height for each column. `covariance` of the rows and `noise` are in units of the
     /// variance. `None` without rows, or if the covariance is not positive definite.
-    pub fn fit(columns: &'a Columns, rows: &[Vec<f64>], covariance: &Square, noise: f64) -> Option<Self> {
+    pub fn fit(
+        columns: &'a Columns,
+        rows: &[Vec<f64>],
+        covariance: &Square,
+        noise: f64,
+        before: VarianceBefore,
+    ) -> Option<Self> {
         let (n, m) = (rows.len(), columns.count());
         if n == 0 || covariance.size != n || rows.iter().any(|row| row.len() != m) {
             return None;
@@ -66,9 +82,10 @@ impl<'a> MatrixProcess<'a> {
             let weights = factor.solve(&rotated);
             factors.push((factor, weights));
         }
-        let cells = (n * m) as f64;
-        let variance = (quadratic / cells).max(1e-12);
-        Some(Self { columns, means, factors, variance, deviance: cells * ln(variance) + log_determinant })
+        let cells = (n * m) as f64 + before.cells;
+        let variance = ((quadratic + before.cells * before.variance) / cells).max(1e-12);
+        let of_before = if before.cells > 0.0 { before.cells * ln(before.variance) } else { 0.0 };
+        Some(Self { columns, means, factors, variance, deviance: cells * ln(variance) + log_determinant - of_before })
     }
 
     /// Minus twice the log likelihood, up to a constant.
@@ -121,7 +138,8 @@ mod tests {
         let rows: Vec<Vec<f64>> = (0..n).map(|i| (0..m).map(|c| height(i as f64, c)).collect()).collect();
         let known = Square::from_fn(n, |i, j| of_rows.values[i * (n + 1) + j]);
         let columns = Columns::new(of_columns.clone());
-        let process = MatrixProcess::fit(&columns, &rows, &known, noise).expect("it is a covariance");
+        let process =
+            MatrixProcess::fit(&columns, &rows, &known, noise, VarianceBefore::default()).expect("it is a covariance");
         let to_new: Vec<f64> = (0..n).map(|i| of_rows.values[i * (n + 1) + n]).collect();
         let predicted = process.predict(&to_new, 1.0);
 
@@ -143,8 +161,13 @@ mod tests {
     #[test]
     fn invalid_covariances_are_refused() {
         let columns = Columns::new(correlation(2, 1.0));
-        assert!(MatrixProcess::fit(&columns, &[], &correlation(0, 1.0), 0.1).is_none());
-        assert!(MatrixProcess::fit(&columns, &[vec![1.0]], &correlation(1, 1.0), 0.1).is_none());
-        assert!(MatrixProcess::fit(&columns, &[vec![1.0, f64::NAN]], &correlation(1, 1.0), 0.1).is_some());
+        assert!(MatrixProcess::fit(&columns, &[], &correlation(0, 1.0), 0.1, VarianceBefore::default()).is_none());
+        assert!(
+            MatrixProcess::fit(&columns, &[vec![1.0]], &correlation(1, 1.0), 0.1, VarianceBefore::default()).is_none()
+        );
+        assert!(
+            MatrixProcess::fit(&columns, &[vec![1.0, f64::NAN]], &correlation(1, 1.0), 0.1, VarianceBefore::default())
+                .is_some()
+        );
     }
 }

@@ -33,6 +33,11 @@ use crate::{
 const SETTINGS: &str = "campaign.json";
 const JOURNAL: &str = "journal.jsonl";
 
+/// Whether a folder is that of a campaign.
+pub(super) fn is_campaign(folder: &Path) -> bool {
+    folder.join(SETTINGS).is_file()
+}
+
 /// An open campaign. No other process has it open.
 pub(super) struct Folder {
     path: PathBuf,

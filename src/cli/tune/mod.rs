@@ -2,12 +2,14 @@
 //!
 //! This file has the arguments. `run.rs` makes one launch after another; what comes next is decided by
 //! [`crate::tuning::campaign`]. `folder.rs` keeps the campaign's folder, `launcher.rs` the command line that starts
-//! ranks, `process.rs` the process of a launch, and `preview.rs` what `--dry-run` says.
+//! ranks, `process.rs` the process of a launch, `prior.rs` reads earlier measurements, and `preview.rs` has what
+//! `--dry-run` says.
 
 mod folder;
 mod launcher;
 mod machine;
 mod preview;
+mod prior;
 mod process;
 mod run;
 mod view;
@@ -146,6 +148,11 @@ pub(super) struct Tune {
     #[arg(long, value_name = "SWEEP")]
     simulate: Option<PathBuf>,
 
+    /// Earlier measurements, at the same scale or another: sweeps, logs, campaigns, or a folder of campaigns. They say
+    /// what to expect, and count for nothing else
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    prior: Vec<PathBuf>,
+
     /// Say what the first launches would be, and make none
     #[arg(long)]
     dry_run: bool,
@@ -165,18 +172,20 @@ impl Tune {
         if let Some(path) = &self.resume {
             let folder = Folder::open(path)?;
             let cluster = cluster(&folder.settings)?;
-            return Campaign::new(folder, cluster).run();
+            let prior = prior::read(&folder.settings)?;
+            return Campaign::new(folder, cluster, prior).run();
         }
         let mut settings = self.settings()?;
         let cluster = cluster(&settings)?;
         if let Cluster::Played(player) = &cluster {
             self.fit_to_sweep(&mut settings, player)?;
         }
+        let prior = prior::read(&settings)?;
         if self.dry_run {
-            return preview::preview(&settings, &cluster);
+            return preview::preview(&settings, &cluster, prior.as_ref());
         }
         let Some(path) = &self.output else { return refuse("-o says which folder the campaign is kept in") };
-        Campaign::new(Folder::create(path, settings)?, cluster).run()
+        Campaign::new(Folder::create(path, settings)?, cluster, prior).run()
     }
 
     fn settings(&self) -> Result<CampaignSettings, CliError> {
@@ -221,6 +230,7 @@ impl Tune {
             launcher: self.launcher.clone().unwrap_or_default(),
             tests: self.tests.as_deref().map(absolute).transpose()?.unwrap_or_default(),
             simulated: self.simulate.as_deref().map(absolute).transpose()?,
+            prior: self.prior.iter().map(|path| absolute(path)).collect::<Result<_, _>>()?,
             jobs,
             sizes: self.sizes.unwrap_or(Sizes { first: 4 << 10, last: 512 << 20 }),
             budget: Budget { launches: self.launches, seconds: self.budget },

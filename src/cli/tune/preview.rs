@@ -13,20 +13,28 @@ use crate::{
             journal::{Phase, Requested},
             next::{NextLaunch, ab_launches},
         },
-        plan::duration::{self, START_SECONDS},
+        plan::{
+            carries_over,
+            duration::{self, START_SECONDS},
+        },
+        result::Group,
         support::{SupportMatrix, SupportOutcome},
         sweep::Sweep,
     },
 };
 
 /// Writes what would be launched first.
-pub(super) fn preview(settings: &CampaignSettings, cluster: &Cluster) -> Result<(), CliError> {
+pub(super) fn preview(settings: &CampaignSettings, cluster: &Cluster, prior: Option<&Sweep>) -> Result<(), CliError> {
     let mut text = String::new();
     // Writing to memory can't fail.
     for job in &settings.jobs {
         let _ = writeln!(text, "{} on {}", job.collective, job.scale);
         let _ = writeln!(text, "  {} × the default, to warm the clocks, and then once more:", settings.warm_ups);
         let _ = writeln!(text, "    {}", command(settings, cluster, *job, Requested::Default));
+        if prior.is_some_and(|prior| has_prior(prior, *job)) {
+            let _ = writeln!(text, "  what loses the least over all sizes in the earlier measurements");
+            continue;
+        }
         let first = first(settings, *job);
         let names: Vec<String> = first.iter().map(Configuration::to_string).collect();
         let _ = writeln!(text, "  each that can run, with its most channels: {}", names.join(", "));
@@ -52,6 +60,12 @@ pub(super) fn preview(settings: &CampaignSettings, cluster: &Cluster) -> Result<
         "{limit}; a launch takes about {START_SECONDS:.0} s and its measurements, which nobody knows before the first"
     );
     terminal::write(&text)
+}
+
+/// Whether earlier measurements say what to expect of a job.
+fn has_prior(prior: &Sweep, job: Job) -> bool {
+    let of_job = |group: &Group| group.collective == job.collective && carries_over(group.scale, job.scale);
+    prior.groups().iter().any(|group| group.points > 0 && of_job(group))
 }
 
 /// The configurations that the search begins with.

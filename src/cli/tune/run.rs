@@ -46,6 +46,7 @@ use crate::{
         log,
         parameters::Parameters,
         plan::duration,
+        sweep::Sweep,
     },
     units::{capitalised, count},
     worker::executor::Executor,
@@ -83,6 +84,8 @@ const LIMIT_FACTOR: f64 = 5.0;
 pub(super) struct Campaign {
     folder: Folder,
     cluster: Cluster,
+    /// Earlier measurements, which say what to expect.
+    prior: Option<Sweep>,
     /// What was fastest in search and confirmation.
     best: BestSoFar,
     view: View,
@@ -110,8 +113,8 @@ impl Measured {
 }
 
 impl Campaign {
-    pub(super) fn new(folder: Folder, cluster: Cluster) -> Self {
-        Self { folder, cluster, best: BestSoFar::default(), view: View::new(), looked_at: Instant::now() }
+    pub(super) fn new(folder: Folder, cluster: Cluster, prior: Option<Sweep>) -> Self {
+        Self { folder, cluster, prior, best: BestSoFar::default(), view: View::new(), looked_at: Instant::now() }
     }
 
     /// Goes on until the campaign is done.
@@ -154,12 +157,12 @@ impl Campaign {
             let mut measured = self.measured()?;
             let settings = &self.folder.settings;
             let journal = &self.folder.journal;
-            let mut step = next::search(settings, journal, measured.loaded(), &mut Silent)?;
+            let mut step = next::search(settings, journal, measured.loaded(), self.prior.as_ref(), &mut Silent)?;
             let is_search = matches!(&step, SearchStep::Launch(launch) if launch.phase <= Phase::Search);
             // What is repeated and deployed is what the model recommends, as the page does with the same logs.
             if !is_search && measured.loaded().is_some() {
                 measured.learn()?;
-                step = next::search(settings, journal, measured.loaded(), &mut Silent)?;
+                step = next::search(settings, journal, measured.loaded(), self.prior.as_ref(), &mut Silent)?;
             }
             match step {
                 SearchStep::Done(why) => {

@@ -124,7 +124,7 @@ impl Plan {
             seed,
             ..PlanQuestion::default()
         };
-        let answer = executor.studies.tuning.loaded.plan(&question, &mut bar)?;
+        let answer = executor.studies.tuning.loaded.plan(&question, None, &mut bar)?;
         drop(bar);
         terminal::say_notes(&answer.notes);
         if let Some(path) = &self.script {

@@ -69,6 +69,9 @@ pub struct CampaignSettings {
     pub tests: String,
     /// The sweep that answers launches instead of a cluster; `None` for a cluster.
     pub simulated: Option<String>,
+    /// The files and folders of earlier measurements, which say what to expect.
+    #[serde(default)]
+    pub prior: Vec<String>,
     /// The collectives and scales that are tuned, sorted.
     pub jobs: Vec<Job>,
     /// The range of message sizes.

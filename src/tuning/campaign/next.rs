@@ -20,6 +20,7 @@ use crate::{
         loaded::LoadedTuning,
         plan::{PlanQuestion, PlannedLaunch, Reason},
         study::TuningStudyError,
+        sweep::Sweep,
     },
     units::{Size, count},
 };
@@ -106,6 +107,7 @@ pub fn ab_launches(settings: &CampaignSettings) -> u32 {
 }
 
 /// What the search of a campaign does next. `loaded` are the measurements of its logs; `None` before there are any.
+/// `elsewhere` are those of earlier campaigns, which say only what to expect.
 ///
 /// # Errors
 /// Returns an error if nothing can be planned from the measurements.
@@ -113,9 +115,10 @@ pub fn search(
     settings: &CampaignSettings,
     journal: &Journal,
     loaded: Option<&LoadedTuning>,
+    elsewhere: Option<&Sweep>,
     progress: &mut dyn Progress,
 ) -> Result<SearchStep, TuningStudyError> {
-    let state = SearchState { settings, journal, loaded };
+    let state = SearchState { settings, journal, loaded, elsewhere };
     let left = LaunchesLeft::new(settings, journal);
     if !left.is_within(1) {
         return Ok(SearchStep::Done(vec!["The budget is spent".to_owned()]));
@@ -183,7 +186,7 @@ pub fn search(
 /// The next launch of an A/B in a balanced order; `None` where all were made. `phase` is one of the two A/Bs.
 pub fn ab(settings: &CampaignSettings, journal: &Journal, phase: Phase) -> Option<NextLaunch> {
     let repeats = settings.ab.as_ref()?.repeats;
-    let state = SearchState { settings, journal, loaded: None };
+    let state = SearchState { settings, journal, loaded: None, elsewhere: None };
     settings.jobs.iter().find_map(|job| {
         let order = balanced_order(repeats, settings.seed);
         // The empty file was compared already.
@@ -214,6 +217,7 @@ struct SearchState<'a> {
     settings: &'a CampaignSettings,
     journal: &'a Journal,
     loaded: Option<&'a LoadedTuning>,
+    elsewhere: Option<&'a Sweep>,
 }
 
 impl SearchState<'_> {
@@ -314,7 +318,7 @@ impl SearchState<'_> {
             seed: self.settings.seed,
             ..PlanQuestion::default()
         };
-        let answer = loaded.plan(&question, progress)?;
+        let answer = loaded.plan(&question, self.elsewhere, progress)?;
         Ok((answer.items, answer.notes))
     }
 

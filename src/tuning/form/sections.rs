@@ -228,10 +228,11 @@ impl Tuning {
             return vec![section.saying("Drop a sweep first: the plan says what to add to it.")];
         }
         let question = PlanQuestion { uncovered: self.uncovered.clone(), ..self.settings.plan.clone() };
-        let PlanAnswer { notes, listing, script, sweep_arguments, .. } = match self.loaded.plan(&question, progress) {
-            Ok(plan) => plan,
-            Err(error) => return vec![failed(section, &error)],
-        };
+        let PlanAnswer { notes, listing, script, sweep_arguments, .. } =
+            match self.loaded.plan(&question, None, progress) {
+                Ok(plan) => plan,
+                Err(error) => return vec![failed(section, &error)],
+            };
         section.placement = section.placement.noted(notes);
         if listing.rows.is_empty() {
             return vec![section];

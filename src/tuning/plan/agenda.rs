@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use super::{
-    PlanQuestion, PlannedLaunch, Reason,
+    PlanQuestion, PlannedLaunch, Reason, carries_over,
     duration::{self, OperationTimes},
-    explore::{Explorer, NextLaunch, improvement, root_mean_square},
+    explore::{ChoiceReason, Explorer, NextLaunch, Prior, improvement, root_mean_square},
     grid::Grid,
 };
 use crate::{
@@ -41,9 +41,11 @@ pub struct Agenda {
 /// The most collectives and scales that one plan is made for.
 const MAX_GROUPS: usize = 200;
 
-/// Collects what is worth measuring of the asked groups, and cuts it to the budget.
+/// Collects what is worth measuring of the asked groups, and cuts it to the budget. `elsewhere` was measured on another
+/// day or with another version, and says only what to expect.
 pub fn agenda(
     sweep: &Sweep,
+    elsewhere: Option<&Sweep>,
     recommendations: &[Recommendation],
     support: &SupportMatrix,
     question: &PlanQuestion,
@@ -74,7 +76,8 @@ pub fn agenda(
         wanted.extend(no_default(group, question));
         wanted.extend(ties(group, sweep, &answer, question));
         wanted.extend(boundaries(group, sweep, &answer, question));
-        let mut gains = gains(group, sweep, support, question, most, (index, groups.len()), progress);
+        let mut gains =
+            gains(group, [Some(sweep), elsewhere], support, question, most, (index, groups.len()), progress);
         agenda.notes.append(&mut gains.1);
         wanted.append(&mut gains.0);
     }
@@ -276,10 +279,30 @@ fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Pla
         .compact_collect()
 }
 
+/// What to expect at a scale from measurements of the same collective that count for nothing there: those of another
+/// sweep, best at the same scale, and of other scales.
+fn prior(group: &Group, sweeps: [Option<&Sweep>; 2], grid: &Grid, question: &PlanQuestion) -> Option<(Scale, Prior)> {
+    let octaves = |scale: Scale| (ln(f64::from(scale.ranks)) - ln(f64::from(group.scale.ranks))).abs();
+    let mut places: Vec<(&Sweep, Scale)> = Vec::new();
+    for (number, sweep) in sweeps.into_iter().enumerate().filter_map(|(number, sweep)| Some((number, sweep?))) {
+        let others = sweep.groups().into_iter().filter(|other| {
+            other.collective == group.collective
+                && carries_over(other.scale, group.scale)
+                && (number > 0 || other.scale != group.scale)
+        });
+        places.extend(others.map(|other| (sweep, other.scale)));
+    }
+    places.compact_sort_by(|a, b| octaves(a.1).total_cmp(&octaves(b.1)));
+    places.into_iter().find_map(|(sweep, scale)| {
+        let measured = Grid::measured(sweep, group.collective, scale);
+        Some((scale, Explorer::new(&measured, question.worth).prior_for(grid)?))
+    })
+}
+
 /// Launches that are expected to change the answer.
 fn gains(
     group: &Group,
-    sweep: &Sweep,
+    sweeps: [Option<&Sweep>; 2],
     support: &SupportMatrix,
     question: &PlanQuestion,
     most: u32,
@@ -288,11 +311,14 @@ fn gains(
 ) -> (Vec<PlannedLaunch>, Vec<String>) {
     let (mut items, mut notes) = (Vec::new(), Vec::new());
     let tried = question.platform.map(|platform| platform.tried_algorithms(group.scale.nodes)).unwrap_or_default();
+    let none = Sweep::default();
+    let sweep = sweeps[0].unwrap_or(&none);
     let grid = Grid::new(sweep, support, group.collective, group.scale, &question.channels, &tried);
     if grid.launches.is_empty() {
         return (items, notes);
     }
-    let mut explorer = Explorer::new(&grid, question.worth);
+    let (known_at, prior) = prior(group, sweeps, &grid, question).unzip();
+    let mut explorer = Explorer::new(&grid, question.worth).with_prior(prior);
     explorer.pass_over(&question.launched);
     let total = u64::from(most) * groups as u64;
     for step in 0..most {
@@ -312,7 +338,7 @@ fn gains(
         };
         items.push(PlannedLaunch {
             expected_pct: choice.expected_pct,
-            why: why(&grid, &choice),
+            why: why(&grid, &choice, known_at),
             ..item(group, Some(grid.launches[choice.launch]), Reason::Gain, question)
         });
         explorer.assume_expected(choice.launch);
@@ -320,11 +346,14 @@ fn gains(
     (items, notes)
 }
 
-fn why(grid: &Grid, choice: &NextLaunch) -> String {
+fn why(grid: &Grid, choice: &NextLaunch, known_at: Option<Scale>) -> String {
+    if let (ChoiceReason::Prior, Some(scale)) = (choice.reason, known_at) {
+        return format!("Nothing was measured yet, and on {scale} it loses the least over all sizes");
+    }
     let at = choice.at.map_or_else(String::new, |(size, chance)| {
         format!(", most at {}: faster than anything there with a probability of {:.0} %", Size(size), chance * 100.0)
     });
-    if choice.is_anchor {
+    if choice.reason == ChoiceReason::End {
         let ends = grid.ends();
         let is_most = ends[..ends.len().div_ceil(2)].contains(&choice.launch);
         let end = if is_most { "most" } else { "fewest" };
@@ -504,7 +533,7 @@ mod tests {
         let question = PlanQuestion { channels: vec![8, 16, 32], ..question.clone() };
         let sweep = sweep();
         let support = SupportMatrix::new(Vec::new(), &sweep);
-        agenda(&sweep, recommendations, &support, &question, &mut Silent).items
+        agenda(&sweep, None, recommendations, &support, &question, &mut Silent).items
     }
 
     fn of(items: &[PlannedLaunch], reason: Reason) -> Vec<&PlannedLaunch> {
@@ -520,7 +549,7 @@ mod tests {
         let answer = [recommendation(4096, 8, MoreRuns::Runs(1))];
         for runs in 1..=20 {
             let question = PlanQuestion { runs, channels: vec![4, 8, 16, 32, 64], ..PlanQuestion::default() };
-            let items = agenda(&sweep, &answer, &support, &question, &mut Silent).items;
+            let items = agenda(&sweep, None, &answer, &support, &question, &mut Silent).items;
             let reasons: Vec<Reason> =
                 items.iter().map(|item| item.reason).filter(|r| *r != Reason::Reference).collect();
             assert!(reasons.is_sorted(), "{runs}: {reasons:?}");
@@ -528,7 +557,7 @@ mod tests {
                 assert_eq!(reasons[0], Reason::Gain, "{runs}");
             }
             let all = PlanQuestion { runs: 1000, ..question.clone() };
-            let all = agenda(&sweep, &answer, &support, &all, &mut Silent).items;
+            let all = agenda(&sweep, None, &answer, &support, &all, &mut Silent).items;
             let gains = |items: &[PlannedLaunch]| items.iter().filter(|item| item.reason == Reason::Gain).count();
             if reasons.contains(&Reason::Tie) {
                 assert!(gains(&items) == gains(&all), "{runs}: a tie is run before {} gains", gains(&all));

@@ -15,13 +15,18 @@
 //! Before any of that, each algorithm and protocol is launched with its most channels, and with its fewest where as
 //! much is expected of it as of any launch that is worth making: the curve over channels can have two humps, and one at
 //! a single channel is invisible from the others.
+//!
+//! What was measured elsewhere ([`Prior`]), at another scale or on another day, is where the process begins: heights are
+//! taken relative to what is expected from there if that makes the measurements here likelier, and the ends of curves
+//! wait until no other launch is worth it. Until much is measured here, [`MOVED_VARIANCE`] says how far expectations
+//! from elsewhere may be wrong.
 
 use super::grid::Grid;
 use crate::{
     collective::Configuration,
     learn::{
         linear::Square,
-        matrix_process::{Columns, MatrixProcess},
+        matrix_process::{Columns, MatrixProcess, VarianceBefore},
     },
     math::{erfc, exp, log2},
 };
@@ -42,13 +47,24 @@ impl Default for LaunchThresholds {
     }
 }
 
+/// Why a launch is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChoiceReason {
+    /// It is expected to raise busbw.
+    Gain,
+    /// It is the first with its fewest or its most channels.
+    End,
+    /// Nothing is known here yet, and elsewhere it loses the least over all sizes.
+    Prior,
+}
+
 /// A launch to be made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NextLaunch {
     /// The index of the launch in the grid.
     pub launch: usize,
-    /// It is the first with its fewest or its most channels.
-    pub is_anchor: bool,
+    /// Why it is chosen.
+    pub reason: ChoiceReason,
     /// By how much it is expected to raise busbw, in per cent ([`root_mean_square`]); `None` before anything is known,
     /// and of an algorithm and protocol's first launch with the most channels.
     pub expected_pct: Option<f64>,
@@ -83,6 +99,35 @@ fn decompressed(height: f64, best: f64) -> f64 {
     if beyond > 0.0 && beyond.is_finite() { height + beyond - beyond / COMPRESSION } else { height }
 }
 
+/// What measurements elsewhere let expect.
+#[derive(Clone, Debug)]
+pub struct Prior {
+    /// For each launch of the grid and each size, mean and variance of ln busbw below the best there, as the process
+    /// sees heights.
+    cells: Vec<Vec<(f64, f64)>>,
+    /// They were made at the same scale.
+    is_same_scale: bool,
+}
+
+/// Fewer launches elsewhere say nothing about the others.
+const LEAST_PRIOR_ROWS: usize = 3;
+
+/// The variance of heights, and of their distance to a prior that is trusted, before anything is measured. They count
+/// as one launch.
+const HEIGHT_VARIANCE: f64 = 0.05;
+const MOVED_VARIANCE: f64 = 0.01;
+
+/// A mean and a variance at `x`, on the line through the neighbours among ascending `places`; beyond the ends that of
+/// the end.
+fn between(places: &[f64], cells: &[(f64, f64)], x: f64) -> (f64, f64) {
+    let upper = places.partition_point(|place| *place < x).min(places.len() - 1);
+    let lower = upper.saturating_sub(1);
+    let width = places[upper] - places[lower];
+    let share = if width > 0.0 { ((x - places[lower]) / width).clamp(0.0, 1.0) } else { 1.0 };
+    let at = |low: f64, high: f64| low + (high - low) * share;
+    (at(cells[lower].0, cells[upper].0), at(cells[lower].1, cells[upper].1))
+}
+
 /// The covariance of launches. Lengths are in octaves.
 #[derive(Clone, Copy, Debug)]
 struct CovarianceShape {
@@ -94,16 +139,22 @@ struct CovarianceShape {
     own: f64,
     /// Variance of a measurement, as a share.
     noise: f64,
+    /// Whether the prior's differences are expected here.
+    trusts_prior: bool,
 }
 
 /// Lengths over sizes that are tried, in octaves.
 const SIZE_LENGTHS: [f64; 2] = [2.0, 5.0];
 
 /// The shapes that are tried; the likeliest is taken.
-fn shapes() -> impl Iterator<Item = CovarianceShape> {
+fn shapes(has_prior: bool) -> impl Iterator<Item = CovarianceShape> {
     let all = [1.5, 3.0].into_iter().flat_map(|shared| [1.0, 2.0].map(|own| (shared, own)));
     let all = all.flat_map(|(shared, own)| [3e-4, 3e-3, 3e-2].map(|noise| (shared, own, noise)));
-    all.flat_map(|(shared, own, noise)| [0, 1].map(|size| CovarianceShape { size, shared, own, noise }))
+    let all = all.flat_map(|(shared, own, noise)| [0, 1].map(|size| (size, shared, own, noise)));
+    let trusts: &[bool] = if has_prior { &[true, false] } else { &[false] };
+    all.flat_map(move |(size, shared, own, noise)| {
+        trusts.iter().map(move |trusts_prior| CovarianceShape { size, shared, own, noise, trusts_prior: *trusts_prior })
+    })
 }
 
 /// The likeliest shape is sought with at most this many rows, and used with at most [`MAX_ROWS`].
@@ -149,6 +200,7 @@ pub struct Explorer<'a> {
     made: Vec<bool>,
     /// Launches to make before any other.
     anchors: Vec<usize>,
+    prior: Option<Prior>,
     best: Vec<f64>,
     /// Kept while launches are only believed.
     shape: Option<CovarianceShape>,
@@ -167,6 +219,7 @@ impl<'a> Explorer<'a> {
             rows: Vec::new(),
             made: vec![false; grid.launches.len()],
             anchors: grid.ends(),
+            prior: None,
             best: vec![f64::NEG_INFINITY; x.len()],
             shape: None,
         }
@@ -179,6 +232,38 @@ impl<'a> Explorer<'a> {
         explorer.rows.iter().for_each(|(launch, _)| explorer.made[*launch] = true);
         explorer.best = grid.best();
         explorer
+    }
+
+    /// Begins with what measurements elsewhere let expect.
+    pub fn with_prior(self, prior: Option<Prior>) -> Self {
+        Self { prior, ..self }
+    }
+
+    /// What is known here, as a prior of another grid; `None` where too little is known.
+    pub fn prior_for(&self, grid: &Grid) -> Option<Prior> {
+        let (fitted, shape) = self.process().filter(|_| self.rows.len() >= LEAST_PRIOR_ROWS)?;
+        let place = |size: &u64| log2((*size).max(1) as f64);
+        let places: Vec<f64> = self.grid.sizes.iter().map(place).collect();
+        let cells = |asked: &Configuration| -> Vec<(f64, f64)> {
+            let known = self.rows.iter().find(|(row, _)| self.grid.launches[*row] == *asked);
+            let heights: Vec<(f64, f64)> = match known {
+                Some((_, row)) => {
+                    row.iter().zip(&self.best).map(|(row, best)| (compressed(*row, *best), 0.0)).collect()
+                }
+                None => self.expect_of(&fitted, shape, asked),
+            };
+            let below =
+                heights.iter().zip(&self.best).map(|((mean, deviation), best)| (mean - best, deviation * deviation));
+            let below: Vec<(f64, f64)> = below.collect();
+            grid.sizes.iter().map(|size| between(&places, &below, place(size))).collect()
+        };
+        let is_same_scale = self.grid.scale == grid.scale;
+        Some(Prior { cells: grid.launches.iter().map(cells).collect(), is_same_scale })
+    }
+
+    /// What the prior expects of a launch, mean and variance at each size; nothing where it is not trusted.
+    fn expected_before(&self, shape: CovarianceShape, launch: usize) -> Option<&[(f64, f64)]> {
+        self.prior.as_ref().filter(|_| shape.trusts_prior).map(|prior| &prior.cells[launch][..])
     }
 
     /// Takes launches as made, whether or not they were measured.
@@ -205,6 +290,10 @@ impl<'a> Explorer<'a> {
     /// Carraro 2010), to choose several at once. Before anything is known it is only not chosen again.
     pub fn assume_expected(&mut self, launch: usize) {
         self.made[launch] = true;
+        if let (true, Some(prior)) = (self.rows.is_empty(), &self.prior) {
+            let heights = prior.cells[launch].iter().map(|(mean, _)| decompressed(*mean, 0.0)).collect();
+            return self.learn(launch, heights);
+        }
         let expected = self.process().map(|(process, shape)| (self.expect(&process, shape, launch), shape));
         if let Some((cells, shape)) = expected {
             let heights = cells.into_iter().zip(&self.best).map(|((mean, _), best)| decompressed(mean, *best));
@@ -227,10 +316,19 @@ impl<'a> Explorer<'a> {
     fn fit<'b>(&'b self, rows: Vec<&'b (usize, Vec<f64>)>, shape: CovarianceShape) -> Option<Fitted<'b>> {
         let launch = |index: usize| &self.grid.launches[rows[index].0];
         let covariance = Square::from_fn(rows.len(), |i, j| shape.covariance(launch(i), launch(j)));
-        let near =
-            |row: &Vec<f64>| row.iter().zip(&self.best).map(|(height, best)| compressed(*height, *best)).collect();
-        let heights: Vec<Vec<f64>> = rows.iter().map(|(_, row)| near(row)).collect();
-        let process = MatrixProcess::fit(&self.columns[shape.size], &heights, &covariance, shape.noise)?;
+        let near = |(launch, row): &(usize, Vec<f64>)| {
+            let mut heights: Vec<f64> = row.iter().zip(&self.best).map(|(row, best)| compressed(*row, *best)).collect();
+            let before = self.expected_before(shape, *launch).into_iter().flatten();
+            heights.iter_mut().zip(before).for_each(|(height, (mean, _))| *height -= mean);
+            heights
+        };
+        let heights: Vec<Vec<f64>> = rows.iter().map(|row| near(row)).collect();
+        let before = self.prior.as_ref().map(|_| VarianceBefore {
+            cells: self.best.len() as f64,
+            variance: if shape.trusts_prior { MOVED_VARIANCE } else { HEIGHT_VARIANCE },
+        });
+        let before = before.unwrap_or_default();
+        let process = MatrixProcess::fit(&self.columns[shape.size], &heights, &covariance, shape.noise, before)?;
         Some(Fitted { process, rows })
     }
 
@@ -238,16 +336,17 @@ impl<'a> Explorer<'a> {
         let deviance = |shape: CovarianceShape| {
             Some((self.fit(thinned(&self.rows, SEARCH_ROWS), shape)?.process.deviance(), shape))
         };
-        shapes().filter_map(deviance).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, shape)| shape)
+        shapes(self.prior.is_some()).filter_map(deviance).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, shape)| shape)
     }
 
     /// Mean and standard deviation of ln busbw at each size, as the process sees it; a cell that another launch has
     /// measured is known.
     fn expect(&self, fitted: &Fitted<'_>, shape: CovarianceShape, launch: usize) -> Vec<(f64, f64)> {
-        let asked = &self.grid.launches[launch];
-        let to: Vec<f64> =
-            fitted.rows.iter().map(|(row, _)| shape.covariance(&self.grid.launches[*row], asked)).collect();
-        let mut cells = fitted.process.predict(&to, shape.covariance(asked, asked));
+        let mut cells = self.expect_of(fitted, shape, &self.grid.launches[launch]);
+        let before = self.expected_before(shape, launch).into_iter().flatten();
+        for (cell, (mean, variance)) in cells.iter_mut().zip(before) {
+            *cell = (cell.0 + mean, (cell.1 * cell.1 + variance).sqrt());
+        }
         let own = self.grid.direct_channels(launch);
         let same = self.rows.iter().find(|(row, _)| own.is_some() && self.grid.direct_channels(*row) == own);
         if let Some((_, row)) = same {
@@ -257,12 +356,28 @@ impl<'a> Explorer<'a> {
         cells
     }
 
+    /// As [`Self::expect`], of any configuration and without the prior.
+    fn expect_of(&self, fitted: &Fitted<'_>, shape: CovarianceShape, asked: &Configuration) -> Vec<(f64, f64)> {
+        let to: Vec<f64> =
+            fitted.rows.iter().map(|(row, _)| shape.covariance(&self.grid.launches[*row], asked)).collect();
+        fitted.process.predict(&to, shape.covariance(asked, asked))
+    }
+
+    /// The launch to begin with: that of which the prior expects the most over all sizes, else the first end.
+    fn first(&self) -> Option<NextLaunch> {
+        let first = |launch, reason| NextLaunch { launch, reason, expected_pct: None, at: None };
+        let is_left = |launch: &usize| !self.made[*launch];
+        let Some(prior) = &self.prior else {
+            return self.anchors.iter().copied().find(is_left).map(|launch| first(launch, ChoiceReason::End));
+        };
+        let height = |launch: usize| prior.cells[launch].iter().map(|(mean, _)| mean).sum::<f64>();
+        let all = (0..self.made.len()).filter(is_left);
+        all.max_by(|a, b| height(*a).total_cmp(&height(*b))).map(|launch| first(launch, ChoiceReason::Prior))
+    }
+
     /// The launch from which the most is expected; `None` where all were made, or none is worth it.
     pub fn choose(&mut self) -> Option<NextLaunch> {
-        let anchor = self.anchors.iter().copied().find(|launch| !self.made[*launch]);
-        let Some((fitted, shape)) = self.process() else {
-            return anchor.map(|launch| NextLaunch { launch, is_anchor: true, expected_pct: None, at: None });
-        };
+        let Some((fitted, shape)) = self.process() else { return self.first() };
         let judge = |launch: usize| {
             let cells = self.expect(&fitted, shape, launch);
             let threshold = self.worth.change_pct / 100.0;
@@ -274,26 +389,28 @@ impl<'a> Explorer<'a> {
             let most = (0..gains.len()).max_by(|a, b| gains[*a].0.total_cmp(&gains[*b].0));
             let at = most.map(|size| (self.grid.sizes[size], gains[size].1));
             let expected = root_mean_square(gains.iter().map(|(gain, _)| *gain), gains.len());
-            NextLaunch { launch, is_anchor: false, expected_pct: Some(expected * 100.0), at }
+            NextLaunch { launch, reason: ChoiceReason::Gain, expected_pct: Some(expected * 100.0), at }
         };
         let is_worth_it = |choice: &NextLaunch| choice.expected_pct.is_none_or(|pct| pct >= self.worth.least_pct);
-        // Without the launches with the most channels, nothing that is expected can be relied on.
-        let with_most = &self.anchors[..self.anchors.len().div_ceil(2)];
-        let anchor = anchor.map(|launch| {
-            let judged = judge(launch);
-            let expected_pct = judged.expected_pct.filter(|_| !with_most.contains(&launch));
-            NextLaunch { is_anchor: true, expected_pct, at: judged.at.filter(|_| expected_pct.is_some()), ..judged }
-        });
-        let anchor = anchor.filter(is_worth_it);
-        let choice = match anchor {
-            Some(choice) => Some(choice),
-            None => {
-                thinned(&(0..self.made.len()).filter(|launch| !self.made[*launch]).collect::<Vec<_>>(), MAX_CANDIDATES)
-                    .into_iter()
-                    .map(|launch| judge(*launch))
-                    .max_by(|a, b| a.expected_pct.unwrap_or(0.0).total_cmp(&b.expected_pct.unwrap_or(0.0)))
-                    .filter(is_worth_it)
-            }
+        let gain = || {
+            let left: Vec<usize> = (0..self.made.len()).filter(|launch| !self.made[*launch]).collect();
+            thinned(&left, MAX_CANDIDATES)
+                .into_iter()
+                .map(|launch| judge(*launch))
+                .max_by(|a, b| a.expected_pct.unwrap_or(0.0).total_cmp(&b.expected_pct.unwrap_or(0.0)))
+                .filter(is_worth_it)
+        };
+        let (most, fewest) = self.anchors.split_at(self.anchors.len().div_ceil(2));
+        let left = |ends: &[usize]| ends.iter().copied().find(|launch| !self.made[*launch]);
+        let end = |launch: usize| NextLaunch { reason: ChoiceReason::End, ..judge(launch) };
+        let choice = if shape.trusts_prior {
+            let is_same_scale = self.prior.as_ref().is_some_and(|prior| prior.is_same_scale);
+            gain().or_else(|| left(most).filter(|_| !is_same_scale).map(end))
+        } else if let Some(launch) = left(most) {
+            // Without the launches with the most channels, nothing that is expected can be relied on.
+            Some(NextLaunch { launch, reason: ChoiceReason::End, expected_pct: None, at: None })
+        } else {
+            left(fewest).map(end).filter(is_worth_it).or_else(gain)
         };
         self.shape = Some(shape);
         choice
@@ -403,6 +520,40 @@ mod tests {
         }
         made.sort_unstable();
         assert_eq!(made, (0..grid.launches.len()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_was_measured_elsewhere_is_where_the_search_begins() {
+        let grid = grid();
+        let worth = LaunchThresholds::default();
+        let search = |mut explorer: Explorer<'_>| {
+            let mut made = Vec::new();
+            while let Some(choice) = explorer.choose() {
+                made.push(choice);
+                explorer.learn(choice.launch, grid.row(choice.launch).unwrap_or_default());
+            }
+            made
+        };
+        let mean = |launch: usize| grid.row(launch).unwrap_or_default().iter().sum::<f64>();
+        let best = (0..grid.launches.len()).max_by(|a, b| mean(*a).total_cmp(&mean(*b))).unwrap_or_default();
+        let prior = Explorer::new(&grid, worth).prior_for(&grid);
+        let made = search(Explorer::blank(&grid, worth).with_prior(prior));
+        assert_eq!((made[0].launch, made[0].reason), (best, ChoiceReason::Prior));
+        let blank = search(Explorer::blank(&grid, worth));
+        assert_eq!(blank[0].reason, ChoiceReason::End);
+        assert!(made.len() * 3 <= blank.len(), "{} of {}", made.len(), blank.len());
+        // Two launches elsewhere say nothing.
+        let mut little = Explorer::blank(&grid, worth);
+        [0, 9].into_iter().for_each(|launch| little.learn(launch, grid.row(launch).unwrap_or_default()));
+        assert!(little.prior_for(&grid).is_none());
+    }
+
+    #[test]
+    fn sizes_between_and_beyond_those_that_were_measured() {
+        let cells = [(0.0, 1.0), (2.0, 3.0)];
+        let at = |x: f64| between(&[10.0, 12.0], &cells, x);
+        assert_eq!([9.0, 10.0, 11.0, 13.0].map(at), [(0.0, 1.0), (0.0, 1.0), (1.0, 2.0), (2.0, 3.0)]);
+        assert_eq!(between(&[10.0], &cells[..1], 30.0), (0.0, 1.0));
     }
 
     #[test]

@@ -138,15 +138,24 @@ pub struct PlanAnswer {
     pub sweep_arguments: String,
 }
 
-/// Answers the page's question. `recommendations` are what is to be deployed at the measured sizes.
+/// Whether measurements at one scale say what to expect at another. One node says nothing about several, where the
+/// network decides.
+pub fn carries_over(from: Scale, to: Scale) -> bool {
+    (from.nodes == 1) == (to.nodes == 1)
+}
+
+/// Answers the page's question. `recommendations` are what is to be deployed at the measured sizes. `elsewhere` was
+/// measured on another day or with another version, and says only what to expect.
 pub fn plan(
     sweep: &Sweep,
+    elsewhere: Option<&Sweep>,
     recommendations: &[Recommendation],
     support: &SupportMatrix,
     question: &PlanQuestion,
     progress: &mut dyn Progress,
 ) -> PlanAnswer {
-    let agenda::Agenda { items, notes } = agenda::agenda(sweep, recommendations, support, question, progress);
+    let agenda::Agenda { items, notes } =
+        agenda::agenda(sweep, elsewhere, recommendations, support, question, progress);
     PlanAnswer {
         listing: listing::listing(&items),
         script: script::script(

@@ -69,15 +69,7 @@ impl StrategyReplay {
     pub fn order(&self, strategy: Strategy, worth: LaunchThresholds) -> Vec<usize> {
         let mut all: Vec<usize> = (0..self.rows.len()).collect();
         match strategy {
-            Strategy::Ours => {
-                let mut explorer = Explorer::blank(&self.grid, worth);
-                let mut order = Vec::new();
-                while let Some(choice) = explorer.choose() {
-                    order.push(choice.launch);
-                    explorer.learn(choice.launch, self.rows[choice.launch].clone());
-                }
-                order
-            }
+            Strategy::Ours => self.explore(Explorer::blank(&self.grid, worth)),
             Strategy::Racing => {
                 racing::race(&self.grid.launches, self.sizes(), &|launch, size| exp(self.rows[launch][size]))
             }
@@ -87,6 +79,21 @@ impl StrategyReplay {
                 all
             }
         }
+    }
+
+    /// The launches that our search makes where another sweep was measured before.
+    pub fn order_after(&self, before: &Self, worth: LaunchThresholds) -> Vec<usize> {
+        let prior = Explorer::new(&before.grid, worth).prior_for(&self.grid);
+        self.explore(Explorer::blank(&self.grid, worth).with_prior(prior))
+    }
+
+    fn explore(&self, mut explorer: Explorer<'_>) -> Vec<usize> {
+        let mut order = Vec::new();
+        while let Some(choice) = explorer.choose() {
+            order.push(choice.launch);
+            explorer.learn(choice.launch, self.rows[choice.launch].clone());
+        }
+        order
     }
 
     /// The state of the search after each launch, made in this order.

@@ -41,16 +41,12 @@ fn spike(triple: &[&Rule], findings: &mut LintFindings) {
     };
     let [before, rule, after] = triple else { return };
     let (Some(below), Some(own), Some(above)) = (channels(before), channels(rule), channels(after)) else { return };
-    let what = if own * SPIKE <= below.min(above) {
-        "no more than a quarter"
-    } else if own >= SPIKE * below.max(above) {
-        "at least four times as many"
-    } else {
+    if own * SPIKE > below.min(above) && own < SPIKE * below.max(above) {
         return;
-    };
+    }
     let message = format!(
-        "{own} channels, {what} as the neighbours below ({below}) and above ({above}): noise of one measurement looks \
-         so; measure {} again",
+        "channel count {own} between neighbours of {below} (smaller sizes) and {above} (larger sizes): noise of one \
+         measurement looks so; measure {} again",
         findings.sizes(rule.min_bytes, rule.max_bytes)
     );
     findings.push(rule.line, Code::ChannelSpike, Severity::Note, message);

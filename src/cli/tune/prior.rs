@@ -1,0 +1,62 @@
+//! Earlier measurements, which say a campaign what to expect.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::folder;
+use crate::{
+    cli::{
+        arguments::Measured,
+        error::CliError,
+        files::{self, Reads},
+        terminal,
+    },
+    tuning::{aggregate::Target, campaign::CampaignSettings, runs::aggregate, sweep::Sweep},
+    units::count,
+};
+
+/// Reads what `--prior` names, all library versions together, and says what of it is of use; `None` where nothing is.
+pub(super) fn read(settings: &CampaignSettings) -> Result<Option<Sweep>, CliError> {
+    if settings.prior.is_empty() {
+        return Ok(None);
+    }
+    let paths: Vec<PathBuf> = settings.prior.iter().map(PathBuf::from).flat_map(measurements).collect();
+    let all = Measured { set: Some("all".to_owned()), ..Measured::default() };
+    let mut sweep = aggregate(&files::read(&paths, &all, Reads::Sweeps)?.rows, Target::Time);
+    let is_tuned = |collective| settings.jobs.iter().any(|job| job.collective == collective);
+    sweep.points.retain(|point| is_tuned(point.workload.collective));
+    sweep.defaults.retain(|point| is_tuned(point.workload.collective));
+    let groups = sweep.groups();
+    if groups.is_empty() {
+        terminal::say(
+            "warning",
+            "--prior: nothing in these files is of a collective that is tuned, so nothing is expected",
+        );
+        return Ok(None);
+    }
+    for group in &groups {
+        let what = format!(
+            "{} on {}: {} of earlier measurements say what to expect",
+            group.collective,
+            group.scale,
+            count(group.points as u64, "value")
+        );
+        terminal::say("note", &what);
+    }
+    Ok(Some(sweep))
+}
+
+/// The logs of a campaign, or of all campaigns in a folder; anything else as it is. What a campaign's A/B measured ran
+/// with a tuner file and is no configuration's.
+fn measurements(path: PathBuf) -> Vec<PathBuf> {
+    let logs = |folder: &Path| folder::is_campaign(folder).then(|| folder.join("logs"));
+    if let Some(logs) = logs(&path) {
+        return vec![logs];
+    }
+    let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+    let mut campaigns: Vec<PathBuf> = entries.filter_map(|entry| logs(&entry.path())).collect();
+    campaigns.sort_unstable();
+    if campaigns.is_empty() { vec![path] } else { campaigns }
+}

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::support::real::{SWEEPS, sweep, text};
+use crate::support::real::{SWEEPS, rows, sweep, text};
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     intake::{self, FileContent},
@@ -11,10 +11,12 @@ use collectune::{
     progress::Silent,
     tuning::{
         aggregate::{Point, Target},
+        campaign::{Job, play::Player},
         plan::{
             explore::LaunchThresholds,
             replay::{ReplayStep, Strategy, StrategyReplay},
         },
+        platform::{Library, Platform},
         runs::aggregate,
         sweep::Sweep,
     },
@@ -71,6 +73,54 @@ fn ours_finds_what_racing_search_finds_with_at_most_three_quarters_of_its_runs()
     );
     assert!(missed <= 1, "winners are missed on {missed} sweeps");
     assert!(stopped <= 0.75, "ours makes {:.1} % of racing search's runs", stopped * 100.0);
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn with_the_noise_of_single_launches_ours_still_ends_before_racing_search() {
+    const SEEDS: u64 = 20;
+    let (mut ours_runs, mut racing_runs, mut fewer, mut ours_found, mut racing_found, mut all) = (0.0, 0.0, 0, 0, 0, 0);
+    for name in SWEEPS {
+        let sweep = sweep(name);
+        let group = sweep.groups().remove(0);
+        let player = Player::new(&rows(name), Platform::from(Library::Rccl), 0);
+        let job = Job { collective: group.collective, scale: group.scale };
+        let deviations: Vec<f64> = group.sizes.iter().map(|size| player.noise_at(job, *size)).collect();
+        let (mut ours_of, mut racing_of) = (Vec::new(), Vec::new());
+        for seed in 1..=SEEDS {
+            let replay = StrategyReplay::new(&sweep).unwrap().with_noise(&deviations, seed);
+            let end = |strategy| *replay.follow(&replay.order(strategy, LaunchThresholds::default())).last().unwrap();
+            let (racing, ours) = (end(Strategy::Racing), end(Strategy::Ours));
+            let has_found = |end: &ReplayStep| end.within * 18 >= replay.sizes() * 17;
+            fewer += usize::from(ours.runs < racing.runs);
+            ours_found += usize::from(has_found(&ours));
+            racing_found += usize::from(has_found(&racing));
+            all += 1;
+            ours_of.push(ours.runs as f64);
+            racing_of.push(racing.runs as f64);
+        }
+        let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+        ours_runs += mean(&ours_of) / mean(&racing_of) / SWEEPS.len() as f64;
+        racing_runs += mean(&racing_of);
+        let most = |of: &[f64]| of.iter().copied().fold(0.0, f64::max);
+        println!(
+            "{name:<22} noise {:.1} to {:.1} %; racing {:.1} (at most {}), ours {:.1} (at most {})",
+            deviations.iter().copied().fold(f64::INFINITY, f64::min) * 100.0,
+            most(&deviations) * 100.0,
+            mean(&racing_of),
+            most(&racing_of),
+            mean(&ours_of),
+            most(&ours_of)
+        );
+    }
+    println!(
+        "with noise, {SEEDS} seeds: ours stops after {:.0} % of racing search's runs ({:.1} a sweep), earlier in {fewer} of {all}; \
+         17 of 18 winners: ours {ours_found}, racing search {racing_found}",
+        ours_runs * 100.0,
+        racing_runs / SWEEPS.len() as f64
+    );
+    assert!(ours_runs <= 0.85, "{ours_runs}");
+    assert!(fewer * 100 >= all * 90 && ours_found * 100 >= all * 90, "{fewer} {ours_found} of {all}");
 }
 
 /// A wave over channels and sizes, which adds so much at its crest.

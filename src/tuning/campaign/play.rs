@@ -133,6 +133,11 @@ impl Player {
         player
     }
 
+    /// The relative standard deviation of the time of one launch at a size; 1 % where no configuration was run twice.
+    pub fn noise_at(&self, job: Job, size_bytes: u64) -> f64 {
+        self.noise.get(&(job, size_bytes)).copied().unwrap_or(0.01)
+    }
+
     /// Where a job has no run of the default, the configuration that serves all its sizes best stands in for it.
     fn stand_in(&mut self) {
         for job in self.jobs() {
@@ -248,7 +253,7 @@ impl Player {
             let noise = [stream.normal(), stream.normal()];
             let Some((of_size, share)) = self.runs_at(job, configuration, size) else { continue };
             let run = of_size[(turn % of_size.len() as u64) as usize];
-            let deviation = share * self.noise.get(&(job, size)).copied().unwrap_or(0.01);
+            let deviation = share * self.noise_at(job, size);
             let mut index = 0;
             let times_us = run.times_us.map(|time| {
                 index += 1;

@@ -16,10 +16,10 @@
 //! much is expected of it as of any launch that is worth making: the curve over channels can have two humps, and one at
 //! a single channel is invisible from the others.
 //!
-//! What was measured elsewhere ([`Prior`]), at another scale or on another day, is where the process begins: heights are
-//! taken relative to what is expected from there if that makes the measurements here likelier, and the ends of curves
-//! wait until no other launch is worth it. Until much is measured here, [`MOVED_VARIANCE`] says how far expectations
-//! from elsewhere may be wrong.
+//! What was measured elsewhere ([`Prior`]), at another scale or on another day, is where the process begins: heights
+//! are taken relative to what is expected from there if that makes the measurements here likelier, and the ends of
+//! curves wait until no other launch is worth it. Until much is measured here, [`MOVED_VARIANCE`] says how far
+//! expectations from elsewhere may be wrong.
 
 use super::grid::Grid;
 use crate::{

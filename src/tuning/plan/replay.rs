@@ -44,6 +44,8 @@ pub const WITHIN_PCT: f64 = 1.5;
 pub struct StrategyReplay {
     grid: Grid,
     rows: Vec<Vec<f64>>,
+    /// What launches measure: `rows` with noise.
+    measured: Vec<Vec<f64>>,
 }
 
 impl StrategyReplay {
@@ -52,7 +54,19 @@ impl StrategyReplay {
         let group = sweep.groups().into_iter().find(|group| group.points > 0)?;
         let measured = Grid::measured(sweep, group.collective, group.scale);
         let rows: Option<Vec<Vec<f64>>> = (0..measured.launches.len()).map(|launch| measured.row(launch)).collect();
-        Some(Self { grid: measured, rows: rows? })
+        let rows = rows?;
+        Some(Self { grid: measured, measured: rows.clone(), rows })
+    }
+
+    /// The same launches, as they measure with noise of these relative standard deviations at each size. What a strategy
+    /// has found is judged without it.
+    pub fn with_noise(mut self, deviations: &[f64], seed: u64) -> Self {
+        let mut stream = Stream::new(seed);
+        for (measured, row) in self.measured.iter_mut().zip(&self.rows) {
+            let cells = measured.iter_mut().zip(row).zip(deviations);
+            cells.for_each(|((measured, height), deviation)| *measured = height + deviation * stream.normal());
+        }
+        self
     }
 
     /// How many sizes a launch measures.
@@ -71,7 +85,7 @@ impl StrategyReplay {
         match strategy {
             Strategy::Ours => self.explore(Explorer::blank(&self.grid, worth)),
             Strategy::Racing => {
-                racing::race(&self.grid.launches, self.sizes(), &|launch, size| exp(self.rows[launch][size]))
+                racing::race(&self.grid.launches, self.sizes(), &|launch, size| exp(self.measured[launch][size]))
             }
             Strategy::Grid => all,
             Strategy::Random(seed) => {
@@ -91,7 +105,7 @@ impl StrategyReplay {
         let mut order = Vec::new();
         while let Some(choice) = explorer.choose() {
             order.push(choice.launch);
-            explorer.learn(choice.launch, self.rows[choice.launch].clone());
+            explorer.learn(choice.launch, self.measured[choice.launch].clone());
         }
         order
     }

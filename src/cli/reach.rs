@@ -5,16 +5,20 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{
-    arguments::{JobRunsOn, UntoldScale},
+    arguments::{self, JobRunsOn, Measured, UntoldScale},
     error::{CliError, refuse},
-    files, table, terminal,
+    files::{self, Reads},
+    table, terminal,
 };
 use crate::{
     collective::Scale,
     tuning::{
-        conf::{Reader, read, readers_of},
+        aggregate::Target,
+        conf::{Reader, expect::Expectations, read, readers_of},
         platform::Library,
         reach::{self, ReachQuestion, ReachReader},
+        runs::aggregate,
+        support::SupportMatrix,
     },
 };
 
@@ -26,6 +30,7 @@ use crate::{
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune reach debug.*.log --conf nccl_tuner.conf
+  collectune reach debug.*.log --sweep sweep.csv
   collectune reach calls.csv --library rccl --library-version 2.30.4 --gpu gfx950 --env RCCL_DDA_ENABLE=0")]
 pub(super) struct Reach {
     /// Debug logs and lists of calls, or folders of them; - is the standard input
@@ -50,6 +55,13 @@ pub(super) struct Reach {
 
     #[command(flatten)]
     scale: UntoldScale,
+
+    /// Sweeps that say how long the calls take now: the default's times, between measured sizes as well
+    #[arg(long, value_name = "SWEEP", num_args = 1..)]
+    sweep: Vec<PathBuf>,
+
+    #[command(flatten)]
+    measured: Measured,
 
     /// Write the answer as JSON
     #[arg(long)]
@@ -82,6 +94,12 @@ impl Reach {
         let reads = self.reader.unwrap_or(if known.contains(&usual) { usual } else { known[0] });
         let reach =
             reader.reach(&ReachQuestion { rules: conf.map(|bytes| (read(&bytes, reads), reads)), library, scale, on });
+        let reach = if self.sweep.is_empty() {
+            arguments::say_unused(&["set", "configuration"], "no sweep is given (--sweep)");
+            reach
+        } else {
+            timed(reach, &self.sweep, &self.measured)?
+        };
         for (file, problems) in &reach.problems {
             files::say_problems(&reach.files[*file as usize], problems);
         }
@@ -94,6 +112,15 @@ impl Reach {
         terminal::say_notes(&reach.notes);
         terminal::write(&for_people(&reach))
     }
+}
+
+/// With the times of calls, as sweeps have them.
+fn timed(reach: reach::Reach, sweeps: &[PathBuf], measured: &Measured) -> Result<reach::Reach, CliError> {
+    let opened = files::has_rows(files::read(sweeps, measured, Reads::Sweeps)?)?;
+    let sweep = aggregate(&opened.rows, Target::Time);
+    let support = SupportMatrix::new(Vec::new(), &sweep);
+    let expectations = Expectations::new(&sweep, &support, None);
+    Ok(reach.with_times(&|workload| expectations.default(workload)?.time_us))
 }
 
 fn for_people(reach: &reach::Reach) -> String {

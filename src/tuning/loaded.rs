@@ -12,6 +12,7 @@ use super::{
     conf::{
         Finding, Reader,
         environment::{Environment, best_single, environment},
+        expect::Expectations,
         export::{ConfExport, ExportInput, ExportOptions, export},
         lint::lint_for,
         overlay::{OverlayPoint, overlay},
@@ -361,7 +362,10 @@ impl LoadedTuning {
             None => None,
         };
         let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
-        let reach = self.reach(question, rules.clone());
+        let support = SupportMatrix::new(question.library.of_reader(question.reader).matrix(), self.study.sweep());
+        let expectations = Expectations::new(self.study.sweep(), &support, Some(&predict));
+        let one_us = |workload: &Workload| expectations.default(workload)?.time_us;
+        let reach = self.reach(question, rules.clone()).with_times(&one_us);
         let basis = coverage::CoverageInput {
             sweep: self.study.sweep(),
             rules: rules.as_deref(),

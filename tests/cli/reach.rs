@@ -49,6 +49,31 @@ fn a_list_is_judged_by_the_version() {
 }
 
 #[test]
+fn a_sweep_gives_the_calls_their_times() {
+    let folder = TempDir::new().unwrap();
+    let calls =
+        "collective,nodes,ranks,bytes,calls\nall_reduce,1,8,458752,10\nall_reduce,1,8,64M,2\nalltoall,1,8,4096,5\n";
+    let list = write(&folder, "calls.csv", calls);
+    let sweep =
+        "collective,num_nodes,num_gpus,size_bytes,time_ip_us\nall_reduce,1,8,458752,20\nall_reduce,1,8,67108864,400\n";
+    let sweep = write(&folder, "sweep.csv", sweep);
+    let on = ["reach", &list, "--library-version", "2.30.4", "--gpu", "gfx950"];
+    let typed = [&on[..], &["--sweep", &sweep, "--configuration", "default"]].concat();
+    let said = ended(&collectune(&typed), 0);
+    // DDA takes both all_reduce; no sweep has a time of the alltoall.
+    assert!(said.contains("0.0 % of the time, which is known of 12 calls)") && said.contains("% of time"), "{said}");
+    let without_dda = [&typed[..], &["--env", "RCCL_DDA_THRESHOLD=1000000", "--json"]].concat();
+    let total = &json(&without_dda)["total"];
+    let number = |name: &str| total[name].as_f64().unwrap();
+    assert!((number("time_us") - 1000.0).abs() < 1.0 && number("untimed_calls") == 5.0, "{total}");
+    assert!((number("reached_time_us") - 800.0).abs() < 1.0, "{total}");
+    let wrong = collectune(&["reach", &list, "--sweep", &list]);
+    assert!(ended(&wrong, 1).is_empty() && text(&wrong.stderr).contains("calls.csv"), "{}", text(&wrong.stderr));
+    let unused = collectune(&[&on[..], &["--configuration", "default"]].concat());
+    assert!(text(&unused.stderr).contains("--configuration") && text(&unused.stderr).contains("no sweep is given"));
+}
+
+#[test]
 fn what_can_t_be_used_is_named() {
     let folder = TempDir::new().unwrap();
     let prose = write(&folder, "prose.txt", "nothing of the kind\n");

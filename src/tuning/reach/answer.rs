@@ -349,10 +349,11 @@ fn totalled(collected: BTreeMap<LineKey, LineSum>) -> (ReachTotal, Vec<ReachLine
     let bytes_of = |key: &LineKey, calls: u64| Some(key.size_bytes.filter(|_| !key.is_per_rank)?.saturating_mul(calls));
     for (key, LineSum { calls, .. }) in &collected {
         let bytes = bytes_of(key, *calls);
-        let of_path = paths.entry(key.path).or_insert(PathTotal { path: key.path, calls: 0, bytes: 0 });
+        let of_path = paths.entry(key.path).or_insert(PathTotal { path: key.path, calls: 0, bytes: 0, time_us: 0.0 });
         of_path.calls = of_path.calls.saturating_add(*calls);
         of_path.bytes = of_path.bytes.saturating_add(bytes.unwrap_or(0));
         sum.calls = sum.calls.saturating_add(*calls);
+        sum.untimed_calls = sum.calls;
         sum.bytes = sum.bytes.saturating_add(bytes.unwrap_or(0));
         if bytes.is_none() {
             sum.unsized_calls = sum.unsized_calls.saturating_add(*calls);
@@ -380,6 +381,7 @@ fn totalled(collected: BTreeMap<LineKey, LineSum>) -> (ReachTotal, Vec<ReachLine
             conf_answer,
             calls_pct: share(calls, sum.calls),
             bytes_pct: bytes_of(&key, calls).map(|bytes| share(bytes, sum.bytes)),
+            time_us: None,
         })
         .collect();
     lines.compact_sort_by(|a, b| {

@@ -11,6 +11,7 @@ mod conditions;
 mod job_place;
 mod join;
 mod result;
+mod times;
 mod words;
 
 use std::collections::BTreeMap;

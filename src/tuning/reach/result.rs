@@ -178,10 +178,12 @@ pub struct ReachLine {
     pub calls_pct: f64,
     /// The share of all known bytes, in percent; `None` where the bytes of these calls are not known.
     pub bytes_pct: Option<f64>,
+    /// How long all these calls take now, in µs; `None` where nothing says ([`Reach::with_times`]).
+    pub time_us: Option<f64>,
 }
 
 /// The calls of one path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathTotal {
     /// The path that all these calls took.
     pub path: Path,
@@ -189,10 +191,12 @@ pub struct PathTotal {
     pub calls: u64,
     /// Bytes of those whose bytes are known.
     pub bytes: u64,
+    /// The time of those whose time is known, in µs.
+    pub time_us: f64,
 }
 
 /// The sums over all lines.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReachTotal {
     /// All calls: the sum over the paths.
     pub calls: u64,
@@ -204,6 +208,12 @@ pub struct ReachTotal {
     pub reached_bytes: u64,
     /// Calls whose bytes are not known, or are those of one rank.
     pub unsized_calls: u64,
+    /// The time of the calls whose time is known, in µs.
+    pub time_us: f64,
+    /// The part of it in calls that a tuner file can move, in µs.
+    pub reached_time_us: f64,
+    /// Calls whose time is not known.
+    pub untimed_calls: u64,
     /// The calls of each path that has any.
     pub paths: Vec<PathTotal>,
 }

@@ -8,10 +8,10 @@ use super::{
 use crate::{
     text::{Column, Entry, Listing},
     tuning::platform::{Library, Version},
-    units::{Size, count, grouped},
+    units::{Size, count, grouped, significant},
 };
 
-/// `A tuner file can move 12 of 15 calls (80.0 % of the bytes)`.
+/// `A tuner file can move 12 of 15 calls (80.0 % of the bytes, 70.0 % of the time)`.
 pub(super) fn headline(total: &ReachTotal) -> String {
     if total.calls == 0 {
         return "No call is known: nothing can be said of what a tuner file can move".to_owned();
@@ -25,7 +25,18 @@ pub(super) fn headline(total: &ReachTotal) -> String {
     } else {
         String::new()
     };
-    format!("{calls} ({:.1} % of the bytes{known})", total.reached_bytes as f64 / total.bytes as f64 * 100.0)
+    let bytes_pct = total.reached_bytes as f64 / total.bytes as f64 * 100.0;
+    let untimed = if total.untimed_calls > 0 {
+        format!(", which is known of {}", count(total.calls - total.untimed_calls, "call"))
+    } else {
+        String::new()
+    };
+    let time = if total.time_us > 0.0 {
+        format!(", and {:.1} % of the time{untimed}", total.reached_time_us / total.time_us * 100.0)
+    } else {
+        String::new()
+    };
+    format!("{calls} ({bytes_pct:.1} % of the bytes{known}{time})")
 }
 
 /// Whether the logs were asked for a subsystem; `None` where no line shows what was asked for.
@@ -187,6 +198,8 @@ pub fn path_listing(total: &ReachTotal) -> Listing {
         Column::numbers("% of calls", ""),
         Column::numbers("Bytes", "Of the calls whose bytes are known"),
         Column::numbers("% of bytes", "Of the bytes that are known"),
+        TIME,
+        TIME_SHARE,
     ];
     let share = |part: u64, whole: u64| {
         let share = (whole > 0).then(|| part as f64 / whole as f64 * 100.0);
@@ -201,12 +214,21 @@ pub fn path_listing(total: &ReachTotal) -> Listing {
             share(of.calls, total.calls),
             Entry::size(of.bytes),
             share(of.bytes, total.bytes),
+            Entry::number(Some(of.time_us).filter(|time| *time > 0.0), significant),
+            time_share(Some(of.time_us).filter(|time| *time > 0.0), total),
         ]
     };
-    Listing { columns, rows: total.paths.iter().map(row).collect() }
+    Listing { columns, rows: total.paths.iter().map(row).collect() }.without_empty_columns()
 }
 
-const COLUMNS: [Column; 11] = [
+const TIME: Column = Column::numbers("Time, µs", "Of all these calls, as the default was measured or is predicted");
+const TIME_SHARE: Column = Column::numbers("% of time", "Of the time that is known");
+
+fn time_share(time_us: Option<f64>, total: &ReachTotal) -> Entry {
+    Entry::number(time_us.map(|time| time / total.time_us * 100.0), |pct| format!("{pct:.1}"))
+}
+
+const COLUMNS: [Column; 13] = [
     Column::words("Communicator", "Its number, ranks and nodes as far as they are known"),
     Column::words("Collective", ""),
     Column::numbers("Size", "Bytes of a call as a tuner sees them, of all ranks"),
@@ -217,6 +239,8 @@ const COLUMNS: [Column; 11] = [
     Column::numbers("Rule", "The line of the tuner file"),
     Column::numbers("% of calls", ""),
     Column::numbers("% of bytes", ""),
+    TIME,
+    TIME_SHARE,
     Column::words("Evidence", "The first line that shows it, or the condition from which it is inferred"),
 ];
 
@@ -254,6 +278,8 @@ pub fn listing(reach: &Reach) -> Listing {
             Entry::number(line.rule.map(f64::from), |rule| format!("{rule:.0}")),
             Entry::number(Some(line.calls_pct), |pct| format!("{pct:.1}")),
             Entry::number(line.bytes_pct, |pct| format!("{pct:.1}")),
+            Entry::number(line.time_us, significant),
+            time_share(line.time_us, &reach.total),
             Entry::text(evidence),
         ]
     };

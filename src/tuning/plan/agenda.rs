@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::{
     PlanQuestion, PlannedLaunch, Reason, carries_over,
     duration::{self, OperationTimes},
-    explore::{ChoiceReason, Explorer, NextLaunch, Prior, improvement, root_mean_square},
+    explore::{ChoiceReason, Explorer, LEAST_PRIOR_ROWS, NextLaunch, Prior, improvement, root_mean_square},
     grid::Grid,
 };
 use crate::{
@@ -64,10 +64,8 @@ pub fn agenda(
             grouped((groups.len() + more.len()) as u64)
         ));
     }
+    let places = prior_places(sweep, elsewhere);
     let mut wanted: Vec<PlannedLaunch> = uncovered(recommendations, question);
-    // A group's plan is longer than the whole budget by one: what does not fit must be known, so that no tie takes its
-    // place.
-    let most = question.runs.min(PlanQuestion::MAX_RUNS) / repeats(question) + 1;
     for (index, group) in groups.iter().enumerate() {
         let answer: Vec<&Recommendation> = recommendations
             .iter()
@@ -76,8 +74,7 @@ pub fn agenda(
         wanted.extend(no_default(group, question));
         wanted.extend(ties(group, sweep, &answer, question));
         wanted.extend(boundaries(group, sweep, &answer, question));
-        let mut gains =
-            gains(group, [Some(sweep), elsewhere], support, question, most, (index, groups.len()), progress);
+        let mut gains = gains(group, sweep, &places, support, question, (index, groups.len()), progress);
         agenda.notes.append(&mut gains.1);
         wanted.append(&mut gains.0);
     }
@@ -279,47 +276,67 @@ fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Pla
         .compact_collect()
 }
 
-/// What to expect at a scale from measurements of the same collective that count for nothing there: those of another
-/// sweep, best at the same scale, and of other scales.
-fn prior(group: &Group, sweeps: [Option<&Sweep>; 2], grid: &Grid, question: &PlanQuestion) -> Option<(Scale, Prior)> {
+/// What was measured of a collective at one scale, from which another scale or day may know what to expect.
+struct PriorPlace<'a> {
+    sweep: &'a Sweep,
+    group: Group,
+    /// It belongs to another sweep than the one that is planned for.
+    is_elsewhere: bool,
+}
+
+/// Where enough was measured, in the sweep that is planned for and elsewhere.
+fn prior_places<'a>(sweep: &'a Sweep, elsewhere: Option<&'a Sweep>) -> Vec<PriorPlace<'a>> {
+    let is_enough =
+        |group: &Group| group.pairs.iter().map(|pair| pair.channels.len()).sum::<usize>() >= LEAST_PRIOR_ROWS;
+    let of = |sweep: &'a Sweep, is_elsewhere: bool| {
+        let groups = sweep.groups().into_iter().filter(is_enough);
+        groups.map(move |group| PriorPlace { sweep, group, is_elsewhere })
+    };
+    of(sweep, false).chain(elsewhere.into_iter().flat_map(|elsewhere| of(elsewhere, true))).collect()
+}
+
+/// What to expect of a group from the nearest scale that says anything about it: at best from the same one elsewhere.
+fn prior(group: &Group, places: &[PriorPlace<'_>], grid: &Grid, question: &PlanQuestion) -> Option<(Scale, Prior)> {
     let octaves = |scale: Scale| (ln(f64::from(scale.ranks)) - ln(f64::from(group.scale.ranks))).abs();
-    let mut places: Vec<(&Sweep, Scale)> = Vec::new();
-    for (number, sweep) in sweeps.into_iter().enumerate().filter_map(|(number, sweep)| Some((number, sweep?))) {
-        let others = sweep.groups().into_iter().filter(|other| {
-            other.collective == group.collective
-                && carries_over(other.scale, group.scale)
-                && (number > 0 || other.scale != group.scale)
-        });
-        places.extend(others.map(|other| (sweep, other.scale)));
-    }
-    places.compact_sort_by(|a, b| octaves(a.1).total_cmp(&octaves(b.1)));
-    places.into_iter().find_map(|(sweep, scale)| {
-        let measured = Grid::measured(sweep, group.collective, scale);
-        Some((scale, Explorer::new(&measured, question.worth).prior_for(grid)?))
-    })
+    let says_anything = |place: &&PriorPlace<'_>| {
+        place.group.collective == group.collective
+            && carries_over(place.group.scale, group.scale)
+            && (place.is_elsewhere || place.group.scale != group.scale)
+    };
+    let nearest =
+        places.iter().filter(says_anything).min_by(|a, b| octaves(a.group.scale).total_cmp(&octaves(b.group.scale)))?;
+    let measured = Grid::measured(nearest.sweep, group.collective, nearest.group.scale);
+    Some((nearest.group.scale, Explorer::new(&measured, question.worth).prior_for(grid)?))
 }
 
 /// Launches that are expected to change the answer.
 fn gains(
     group: &Group,
-    sweeps: [Option<&Sweep>; 2],
+    sweep: &Sweep,
+    places: &[PriorPlace<'_>],
     support: &SupportMatrix,
     question: &PlanQuestion,
-    most: u32,
     (index, groups): (usize, usize),
     progress: &mut dyn Progress,
 ) -> (Vec<PlannedLaunch>, Vec<String>) {
     let (mut items, mut notes) = (Vec::new(), Vec::new());
+    // A group's plan is longer than the whole budget by one: what does not fit must be known, so that no tie takes its
+    // place.
+    let most = question.runs.min(PlanQuestion::MAX_RUNS) / repeats(question) + 1;
     let tried = question.platform.map(|platform| platform.tried_algorithms(group.scale.nodes)).unwrap_or_default();
-    let none = Sweep::default();
-    let sweep = sweeps[0].unwrap_or(&none);
     let grid = Grid::new(sweep, support, group.collective, group.scale, &question.channels, &tried);
     if grid.launches.is_empty() {
         return (items, notes);
     }
-    let (known_at, prior) = prior(group, sweeps, &grid, question).unzip();
-    let mut explorer = Explorer::new(&grid, question.worth).with_prior(prior);
+    let mut explorer = Explorer::new(&grid, question.worth);
     explorer.pass_over(&question.launched);
+    let mut known_at = None;
+    if !explorer.is_done()
+        && let Some((scale, prior)) = prior(group, places, &grid, question)
+    {
+        known_at = Some(scale);
+        explorer = explorer.with_prior(prior);
+    }
     let total = u64::from(most) * groups as u64;
     for step in 0..most {
         progress.report("Planning launches", u64::from(most) * index as u64 + u64::from(step), total);

@@ -110,7 +110,7 @@ pub struct Prior {
 }
 
 /// Fewer launches elsewhere say nothing about the others.
-const LEAST_PRIOR_ROWS: usize = 3;
+pub(super) const LEAST_PRIOR_ROWS: usize = 3;
 
 /// The variance of heights, and of their distance to a prior that is trusted, before anything is measured. They count
 /// as one launch.
@@ -235,8 +235,13 @@ impl<'a> Explorer<'a> {
     }
 
     /// Begins with what measurements elsewhere let expect.
-    pub fn with_prior(self, prior: Option<Prior>) -> Self {
-        Self { prior, ..self }
+    pub fn with_prior(self, prior: Prior) -> Self {
+        Self { prior: Some(prior), ..self }
+    }
+
+    /// Whether every launch was made.
+    pub fn is_done(&self) -> bool {
+        self.made.iter().all(|made| *made)
     }
 
     /// What is known here, as a prior of another grid; `None` where too little is known.
@@ -536,7 +541,7 @@ mod tests {
         };
         let mean = |launch: usize| grid.row(launch).unwrap_or_default().iter().sum::<f64>();
         let best = (0..grid.launches.len()).max_by(|a, b| mean(*a).total_cmp(&mean(*b))).unwrap_or_default();
-        let prior = Explorer::new(&grid, worth).prior_for(&grid);
+        let prior = Explorer::new(&grid, worth).prior_for(&grid).expect("enough is known");
         let made = search(Explorer::blank(&grid, worth).with_prior(prior));
         assert_eq!((made[0].launch, made[0].reason), (best, ChoiceReason::Prior));
         let blank = search(Explorer::blank(&grid, worth));

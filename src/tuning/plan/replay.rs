@@ -97,8 +97,11 @@ impl StrategyReplay {
 
     /// The launches that our search makes where another sweep was measured before.
     pub fn order_after(&self, before: &Self, worth: LaunchThresholds) -> Vec<usize> {
-        let prior = Explorer::new(&before.grid, worth).prior_for(&self.grid);
-        self.explore(Explorer::blank(&self.grid, worth).with_prior(prior))
+        let blank = Explorer::blank(&self.grid, worth);
+        self.explore(match Explorer::new(&before.grid, worth).prior_for(&self.grid) {
+            Some(prior) => blank.with_prior(prior),
+            None => blank,
+        })
     }
 
     fn explore(&self, mut explorer: Explorer<'_>) -> Vec<usize> {

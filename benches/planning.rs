@@ -68,7 +68,7 @@ fn planning(criterion: &mut Criterion) {
     let sweep = simulated::sweep(&Simulation { channels: (1..=24).collect(), ..Simulation::of_rows(1) });
     let question = PlanQuestion { runs: 20, repeats: 1, channels: vec![1, 2, 4, 8, 16, 24], ..PlanQuestion::default() };
     group.bench_function("twenty_runs_for_24_groups", |bencher| {
-        bencher.iter(|| black_box(plan::plan(&sweep, &[], &SupportMatrix::default(), &question, &mut Silent)));
+        bencher.iter(|| black_box(plan::plan(&sweep, None, &[], &SupportMatrix::default(), &question, &mut Silent)));
     });
     if cfg!(shared_data) {
         let real = real::sweep("all_reduce_3n_median");
@@ -79,7 +79,8 @@ fn planning(criterion: &mut Criterion) {
         let mut sparse = real.clone();
         sparse.points.retain(|point| point.configuration.channels % 16 == 0 || point.configuration.channels == 1);
         group.bench_function("twenty_runs_for_a_sparse_real_sweep", |bencher| {
-            bencher.iter(|| black_box(plan::plan(&sparse, &[], &SupportMatrix::default(), &question, &mut Silent)));
+            bencher
+                .iter(|| black_box(plan::plan(&sparse, None, &[], &SupportMatrix::default(), &question, &mut Silent)));
         });
     }
     group.finish();

@@ -54,11 +54,13 @@ fn a_sweep_gives_the_calls_their_times() {
     let calls =
         "collective,nodes,ranks,bytes,calls\nall_reduce,1,8,458752,10\nall_reduce,1,8,64M,2\nalltoall,1,8,4096,5\n";
     let list = write(&folder, "calls.csv", calls);
-    let sweep =
-        "collective,num_nodes,num_gpus,size_bytes,time_ip_us\nall_reduce,1,8,458752,20\nall_reduce,1,8,67108864,400\n";
+    let mut sweep = "collective,num_nodes,num_gpus,size_bytes,time_ip_us,algo,proto,nchannels,requested_algo,\
+                     requested_proto,requested_nchannels\n"
+        .to_owned();
+    sweep += "all_reduce,1,8,458752,20,RING,LL,8,,,\nall_reduce,1,8,67108864,400,RING,SIMPLE,32,,,\n";
     let sweep = write(&folder, "sweep.csv", sweep);
     let on = ["reach", &list, "--library-version", "2.30.4", "--gpu", "gfx950"];
-    let typed = [&on[..], &["--sweep", &sweep, "--configuration", "default"]].concat();
+    let typed = [&on[..], &["--sweep", &sweep]].concat();
     let said = ended(&collectune(&typed), 0);
     // DDA takes both all_reduce; no sweep has a time of the alltoall.
     assert!(said.contains("0.0 % of the time, which is known of 12 calls)") && said.contains("% of time"), "{said}");

@@ -58,8 +58,8 @@ impl StrategyReplay {
         Some(Self { grid: measured, measured: rows.clone(), rows })
     }
 
-    /// The same launches, as they measure with noise of these relative standard deviations at each size. What a strategy
-    /// has found is judged without it.
+    /// The same launches, as they measure with noise of these relative standard deviations at each size. What a
+    /// strategy has found is judged without it.
     pub fn with_noise(mut self, deviations: &[f64], seed: u64) -> Self {
         let mut stream = Stream::new(seed);
         for (measured, row) in self.measured.iter_mut().zip(&self.rows) {

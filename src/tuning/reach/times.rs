@@ -7,8 +7,8 @@ use super::{
 use crate::collective::{Scale, Workload};
 
 impl Reach {
-    /// Puts in the times of the calls: `one_us` says how long one call of a workload takes now, in µs, whichever path it
-    /// takes. Calls whose nodes, ranks or bytes are not known have none.
+    /// Puts in the times of the calls: `one_us` says how long one call of a workload takes now, in µs, whichever path
+    /// it takes. Calls whose nodes, ranks or bytes are not known have none.
     #[must_use]
     pub fn with_times(mut self, one_us: &dyn Fn(&Workload) -> Option<f64>) -> Self {
         let communicators = &self.communicators;

@@ -157,9 +157,9 @@ fn simulated(seed: u64) -> Sweep {
     simulated_at(seed, &mut Unmoved)
 }
 
-/// What another scale changes.
+/// How the drawn values of a simulated sweep differ at another scale or on another day.
 trait Move {
-    /// A factor around `middle`, by its square root of variance of the logarithm.
+    /// A factor whose logarithm is normal around that of `middle`, with this standard deviation.
     fn factor(&mut self, middle: f64, deviation: f64) -> f64;
     /// Whether something is drawn anew.
     fn is_new(&mut self, probability: f64) -> bool;
@@ -237,10 +237,10 @@ fn simulated_at(seed: u64, moved: &mut impl Move) -> Sweep {
                 let (channels, size) = (6.0 * stream.unit(), 12.0 + 18.0 * stream.unit());
                 let (wide, octaves_wide) = (between(stream, 0.25, 1.2), between(stream, 0.7, 3.0));
                 let added = 0.6 * stream.unit() - 0.25;
-                if moved.is_new(0.4) {
-                    let (channels, size) = (6.0 * noises.unit(), 12.0 + 18.0 * noises.unit());
-                    return [channels, wide, size, octaves_wide, added];
-                }
+                let (channels, size) = match moved.is_new(0.4) {
+                    true => (6.0 * noises.unit(), 12.0 + 18.0 * noises.unit()),
+                    false => (channels, size),
+                };
                 [channels, wide, size, octaves_wide, added]
             })
             .collect();

@@ -36,7 +36,7 @@ impl Columns {
 pub struct VarianceBefore {
     /// How many cells it counts for; 0 where nothing is known.
     pub cells: f64,
-    /// The variance.
+    /// In the square of the heights' unit; above 0 where `cells` is.
     pub variance: f64,
 }
 

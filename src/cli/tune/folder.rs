@@ -35,7 +35,7 @@ const JOURNAL: &str = "journal.jsonl";
 
 /// Whether a folder is that of a campaign.
 pub(super) fn is_campaign(folder: &Path) -> bool {
-    folder.join(SETTINGS).is_file()
+    folder.join(SETTINGS).exists()
 }
 
 /// An open campaign. No other process has it open.
@@ -50,7 +50,7 @@ pub(super) struct Folder {
 impl Folder {
     /// Begins a campaign. Fails if the folder holds anything already.
     pub(super) fn create(path: &Path, settings: CampaignSettings) -> Result<Self, CliError> {
-        if path.join(SETTINGS).exists() {
+        if is_campaign(path) {
             let name = path.display();
             return refuse(format!(
                 "{name} holds a campaign already: go on with it by collectune tune --resume {name}, or give another folder"

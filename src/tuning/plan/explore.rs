@@ -63,7 +63,7 @@ pub enum ChoiceReason {
 pub struct NextLaunch {
     /// The index of the launch in the grid.
     pub launch: usize,
-    /// Why it is chosen.
+    /// The rule by which it is the next one, which decides the sentence that people read.
     pub reason: ChoiceReason,
     /// By how much it is expected to raise busbw, in per cent ([`root_mean_square`]); `None` before anything is known,
     /// and of an algorithm and protocol's first launch with the most channels.

@@ -11,7 +11,7 @@ use crate::{
     units::{Size, count, grouped, significant},
 };
 
-/// `A tuner file can move 12 of 15 calls (80.0 % of the bytes, 70.0 % of the time)`.
+/// `A tuner file can move 12 of 15 calls (80.0 % of the bytes, and 70.0 % of the time)`.
 pub(super) fn headline(total: &ReachTotal) -> String {
     if total.calls == 0 {
         return "No call is known: nothing can be said of what a tuner file can move".to_owned();

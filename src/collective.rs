@@ -203,6 +203,14 @@ impl fmt::Display for Scale {
     }
 }
 
+/// Whether a kernel is of a library of collectives, by its name.
+pub fn is_communication(kernel: &str) -> bool {
+    let name = kernel.to_ascii_lowercase();
+    ["nccl", "rccl", "mscclpp", "nvshmem", "oneshotallreduce", "cross_device_reduce"]
+        .iter()
+        .any(|part| name.contains(part))
+}
+
 /// A collective of one message size at one scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Workload {

@@ -67,7 +67,7 @@ pub mod policy {
     pub mod record;
 }
 
-pub use collectune_compute::{bandit, math, order, progress};
+pub use collectune_compute::{bandit, intervals, math, order, progress};
 
 // The plugin doesn't need these modules, and does without the libraries that they use.
 #[cfg(all(feature = "workbenches", target_arch = "wasm32"))]

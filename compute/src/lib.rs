@@ -3,6 +3,7 @@
 //! They are a crate of their own so that the page can optimise them for speed and everything else for size.
 
 pub mod bandit;
+pub mod intervals;
 #[cfg(feature = "learn")]
 pub mod learn;
 pub mod math;

@@ -265,6 +265,9 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
     if length as u64 > MAX_MODEL_BYTES {
         return Err(format!("is JSON of more than {} MiB, longer than any model", MAX_MODEL_BYTES >> 20));
     }
+    if let Some(opened) = training::trace(&json, file) {
+        return Ok(opened);
+    }
     if matches!(serde_json::from_str(&json), Ok(Tag { format: Some(format) }) if format.get() == MODEL_TAG) {
         let outcome = Outcome::Loaded {
             format: "saved model".to_owned(),

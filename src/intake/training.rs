@@ -29,6 +29,16 @@ pub(super) fn configuration(text: &str, file: &File<'_>) -> Option<Opened> {
     read::configuration(text).map(|part| opened(part, Problems::default(), Vec::new(), file))
 }
 
+/// Reads a trace of training steps; `None` if the JSON is none.
+pub(super) fn trace(json: &str, file: &File<'_>) -> Option<Opened> {
+    let part = read::trace(json)?;
+    let notes = match &part {
+        TrainingFile::Trace(trace) => trace.left_out.iter().map(|what| format!("Left out: {what}")).collect(),
+        _ => Vec::new(),
+    };
+    Some(opened(part, Problems::default(), notes, file))
+}
+
 /// Reads an operator's regressor that XGBoost saved; the file's name tells it from other models.
 pub(super) fn model(text: &str, file: &File<'_>) -> Option<Result<Opened>> {
     let stem = name::stem(file.name);
@@ -88,6 +98,7 @@ fn opened(part: TrainingFile, problems: Problems, notes: Vec<String>, file: &Fil
             (None, _) => ("configuration of training", String::new()),
         },
         TrainingFile::OwnSteps(steps) => ("measured steps of one's own", rows(steps.len())),
+        TrainingFile::Trace(trace) => ("trace of training", count(trace.steps.into(), "step")),
         TrainingFile::Unrecognised(why) => return resembling(why.clone(), file),
     };
     let outcome = Outcome::known(format, holds, problems.clone(), notes.clone());

@@ -8,8 +8,9 @@ use super::{
     kernel::Dataset,
     merge::{self, Merged},
     read::{KernelTable, Kind},
-    trace::{self, Launch, is_communication},
+    trace::{self, Launch},
 };
+use crate::collective::is_communication;
 
 /// What a dropped file holds.
 #[derive(Clone, Debug, PartialEq)]

@@ -54,6 +54,10 @@ pub(super) fn estimate(bundle: &Bundle, changed: &Choices, model: &str) -> Comma
             }
             (None, Some(_)) => {}
             (None, None) if key == "catalogue" => left_out.leave_out("Added to the catalogue", "save it as a file"),
+            (None, None) if key.ends_with("-curve") => {
+                left_out.leave_out("Another curve", "give what was measured with --collectives");
+            }
+            (None, None) if key != "x.curves" && key.starts_with("x.") => left_out.leave_out("What if", value),
             (None, None) => {}
         }
     }
@@ -63,7 +67,10 @@ pub(super) fn estimate(bundle: &Bundle, changed: &Choices, model: &str) -> Comma
     if is_said && !is_given {
         command.word("--best-layout");
     }
-    for (option, names) in [("--steps", &bundle.own_step_files), ("--catalogue", &bundle.catalogue_files)] {
+    let traces: Vec<String> = bundle.traces.iter().map(|(name, _)| name.clone()).collect();
+    let others =
+        [("--steps", &bundle.own_step_files), ("--trace", &traces), ("--catalogue", &bundle.catalogue_files)];
+    for (option, names) in others {
         if !names.is_empty() {
             command.word(option);
             names.iter().for_each(|name| command.file(name));

@@ -37,3 +37,4 @@ pub mod simulate;
 pub mod step;
 pub mod steps;
 pub mod study;
+pub mod trace;

@@ -192,7 +192,7 @@ fn published() -> Vec<Published> {
         all.push(Published {
             source: source.to_owned(),
             group: ["model", "gpu"].map(|key| row[key].as_str()).join(" "),
-            step: MeasuredColumns { columns, time_us, weight: 1.0 },
+            step: MeasuredColumns { columns, time_us, weight: 1.0, parts: None },
         });
     }
     for name in ["multi", "single"] {
@@ -227,7 +227,7 @@ fn published() -> Vec<Published> {
             all.push(Published {
                 source: format!("vtrain-{name}"),
                 group: format!("{hidden} {layers} {} {}", of("# GPUs"), of("global batch")),
-                step: MeasuredColumns { columns: question.columns(), time_us, weight: 1.0 },
+                step: MeasuredColumns { columns: question.columns(), time_us, weight: 1.0, parts: None },
             });
         }
     }
@@ -487,7 +487,7 @@ fn a_model_and_the_name_of_a_gpu_are_enough() {
     let model = known("llama-3.1-8b").unwrap();
     let settings = EstimateSettings::default();
     let go_on = |_| std::ops::ControlFlow::Continue(());
-    let answer = settings.answer(&model, &catalogue, &[], go_on).unwrap();
+    let answer = settings.answer(&model, &catalogue, &[], &[], go_on).unwrap();
     assert_eq!(answer.step.gpus, 64);
     let [low, high] = answer.step.interval_us;
     assert!(low < answer.step.time_us && answer.step.time_us < high);
@@ -504,7 +504,7 @@ fn a_model_and_the_name_of_a_gpu_are_enough() {
         virtual_stages: best.virtual_stages,
         ..GivenLayout::default()
     };
-    let given = EstimateSettings { layout: Some(layout), ..settings.clone() }.answer(&model, &catalogue, &[], go_on);
+    let given = EstimateSettings { layout: Some(layout), ..settings.clone() }.answer(&model, &catalogue, &[], &[], go_on);
     assert_eq!(given.unwrap().step, answer.step);
     let shares: f64 = answer.layouts.ranked.iter().map(|layout| layout.best_share).sum();
     assert!(shares > 0.5 && shares <= 1.0 + 1e-9, "{shares}");
@@ -524,13 +524,13 @@ fn a_step_of_one_s_own_moves_the_answer_to_it() {
     let layout = Some(GivenLayout { tensor: 2, micro_batch: 2, ..GivenLayout::default() });
     let settings = EstimateSettings { layout, ..EstimateSettings::default() };
     let go_on = |_| std::ops::ControlFlow::Continue(());
-    let before = settings.answer(&model, &catalogue, &[], go_on).unwrap();
+    let before = settings.answer(&model, &catalogue, &[], &[], go_on).unwrap();
     let seconds = before.step.time_us / 1e6 * 1.3;
     let rows: String = (0..3).map(|_| format!("64,{seconds},2,2\n")).collect();
     let mut problems = Problems::default();
     let own = own_steps::read_text(&format!("gpus,step_s,tp,micro_batch\n{rows}"), &mut problems).unwrap();
     assert_eq!((own.len(), problems.count), (3, 0));
-    let after = settings.answer(&model, &catalogue, &own, go_on).unwrap();
+    let after = settings.answer(&model, &catalogue, &own, &[], go_on).unwrap();
     assert!((after.step.time_us / before.step.time_us / 1.3 - 1.0).abs() < 0.02, "{}", after.step.time_us);
     let width = |answer: &Estimated| ln(answer.step.interval_us[1] / answer.step.interval_us[0]);
     assert!(width(&after) < width(&before));
@@ -541,7 +541,7 @@ fn what_is_not_possible_is_refused_with_what_would_do() {
     let catalogue = Catalogue::built_in();
     let refused = |name: &str, settings: EstimateSettings| {
         let model = known(name).unwrap();
-        settings.answer(&model, &catalogue, &[], |_| std::ops::ControlFlow::Continue(())).unwrap_err().to_string()
+        settings.answer(&model, &catalogue, &[], &[], |_| std::ops::ControlFlow::Continue(())).unwrap_err().to_string()
     };
     let with = |layout: GivenLayout| EstimateSettings { layout: Some(layout), ..EstimateSettings::default() };
     let usual = EstimateSettings::default;
@@ -610,7 +610,7 @@ proptest! {
             layout: Some(layout), stack: Stack::ALL[stack].0, schedule: Schedule::ALL[schedule].0,
             ..EstimateSettings::default()
         };
-        if let Ok(answer) = settings.answer(&model, &catalogue, &[], |_| std::ops::ControlFlow::Break(())) {
+        if let Ok(answer) = settings.answer(&model, &catalogue, &[], &[], |_| std::ops::ControlFlow::Break(())) {
             prop_assert!(answer.step.time_us.is_finite() && answer.step.time_us > 0.0);
             prop_assert!(answer.step.memory_bytes.is_finite() && answer.step.memory_bytes > 0.0);
             let sum: f64 = answer.step.components.iter().map(|(_, us)| us).sum();

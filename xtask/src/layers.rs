@@ -18,7 +18,7 @@ const SOURCES: [&str; 2] = ["src", "compute/src"];
 
 /// The top-level modules by layer, from the lowest up.
 const LAYERS: [&[&str]; 12] = [
-    &["units", "glossary", "math", "order", "progress", "records", "crc32"],
+    &["units", "glossary", "math", "order", "intervals", "progress", "records", "crc32"],
     &["zip"],
     &["collective"],
     &["ceiling", "learn", "bandit", "schedule", "pipeline", "conf", "plot", "text", "form"],

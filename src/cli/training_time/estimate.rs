@@ -1,6 +1,7 @@
 //! `collectune training-time estimate`: the time of a step without samples.
 
 use std::{
+    collections::BTreeMap,
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
@@ -11,16 +12,19 @@ use serde::Serialize;
 use super::bundle;
 use crate::{
     cli::{
-        arguments,
+        arguments::{self, Measured},
         error::{CliError, refuse},
-        files,
+        files::{self, Reads},
         json::object,
         table, terminal,
     },
+    collective::{Collective, Scale, Workload},
+    report::Workbench,
     text::{Problems, visible},
     training_time::{
         catalogue::Catalogue,
         estimate::{
+            collectives::{ExchangeUse, MeasuredCollectives, MeasuredCurve},
             device::Precision,
             efficiency::AttentionKernel,
             given_layout::GivenLayout,
@@ -32,8 +36,13 @@ use crate::{
             step::Schedule,
         },
         memory::{GIB, RESERVE_GIB},
+        bundle::DroppedFile,
         models::{self, KNOWN, ModelFile, Transformer},
+        read::TrainingFile,
+        samples::Communicator,
+        trace::Trace,
     },
+    tuning::{aggregate::Target, runs::aggregate},
 };
 
 /// Estimate the time of a step and the best layout without samples: from a model and the name of a GPU
@@ -44,6 +53,7 @@ use crate::{
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune training-time estimate llama-3.1-8b --gpu H100 --gpus 64
+  collectune training-time estimate config.json --gpu H100 --gpus 64 --collectives all_reduce.log sweep.csv
   collectune training-time estimate config.json --gpu B200 --gpus 256 --sequence 8192 --tp 2 --pp 4 --steps steps.csv")]
 pub(in crate::cli) struct Estimate {
     /// A config.json of Hugging Face, arguments of Megatron-LM (a script or a log), TorchTitan's TOML, or a known
@@ -96,6 +106,16 @@ pub(in crate::cli) struct Estimate {
     /// Steps that were measured: a CSV with gpus, step_s and, where they differ from 1, tp, pp, cp, ep, micro_batch
     #[arg(long, value_name = "CSV", num_args = 1..)]
     steps: Vec<PathBuf>,
+
+    /// Traces of torch.profiler (export_chrome_trace), of steps of this model on this GPU: each is a measured step, with
+    /// its kernels and collectives
+    #[arg(long, value_name = "JSON", num_args = 1..)]
+    trace: Vec<PathBuf>,
+
+    /// Sweeps and logs of nccl-tests: exchanges take as long as the library's default was measured, or the fastest
+    /// configuration where the default was not
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    collectives: Vec<PathBuf>,
 
     /// A catalogue with GPUs of one's own
     #[arg(long, value_name = "YAML", num_args = 1..)]
@@ -212,6 +232,7 @@ impl Estimate {
         for path in &self.steps {
             steps.extend(own(path)?);
         }
+        let traces = traces(&self.trace)?;
         settings.gpu.clone_from(&self.gpu);
         settings.gpus = self.gpus.unwrap_or(settings.gpus);
         settings.sequence = self.sequence.unwrap_or(settings.sequence);
@@ -226,13 +247,14 @@ impl Estimate {
         settings.stack = self.stack.unwrap_or(settings.stack);
         settings.attention = self.attention;
         settings.price_per_gpu_hour = self.price;
+        settings.collectives = measured(&self.collectives)?;
         settings.reserve_gib = self.reserve;
         if !self.layout.sharding.is_empty() {
             settings.shardings.clone_from(&self.layout.sharding);
         }
         settings.listed = self.best as usize;
         settings.seed = self.seed;
-        let answer = match settings.answer(&model, &catalogue, &steps, |_| ControlFlow::Continue(())) {
+        let answer = match settings.answer(&model, &catalogue, &steps, &traces, |_| ControlFlow::Continue(())) {
             Ok(answer) => answer,
             Err(error) => return refuse(error.to_string()),
         };
@@ -315,6 +337,63 @@ fn own(path: &Path) -> Result<Vec<OwnStep>, CliError> {
     read.or_else(|error| refuse(format!("{}: {error}", visible(&name))))
 }
 
+/// The traces of files. Fails if one can't be read.
+fn traces(paths: &[PathBuf]) -> Result<Vec<(String, Trace)>, CliError> {
+    const READS: Reads = Reads::Of(Workbench::TrainingTime);
+    let mut traces = Vec::new();
+    if paths.is_empty() {
+        return Ok(traces);
+    }
+    let opened = files::read_untold(paths, &Measured::default(), READS)?;
+    for file in &opened.files {
+        if let Some(why) = files::refusal(&file.name, &file.outcome, READS) {
+            return refuse(why);
+        }
+        files::tell(file, READS, paths);
+    }
+    for DroppedFile { path, part, .. } in opened.parts.samples.into_iter().flat_map(|(_, files)| files) {
+        match part {
+            TrainingFile::Trace(trace) => traces.push((path, *trace)),
+            _ => return refuse(format!("{} is no trace of torch.profiler", visible(&path))),
+        }
+    }
+    if traces.len() < opened.files.len() {
+        return refuse("a file that --trace names is no trace of torch.profiler");
+    }
+    Ok(traces)
+}
+
+/// The collectives of sweeps and logs, all library versions and configurations together.
+fn measured(paths: &[PathBuf]) -> Result<MeasuredCollectives, CliError> {
+    if paths.is_empty() {
+        return Ok(MeasuredCollectives::default());
+    }
+    let all = Measured { set: Some("all".to_owned()), ..Measured::default() };
+    let sweep = aggregate(&files::read_sweeps(paths, &all)?.rows, Target::Time);
+    let mut fastest: BTreeMap<Workload, f64> = BTreeMap::new();
+    for point in &sweep.points {
+        let best = fastest.entry(point.workload).or_insert(point.busbw_gbps);
+        *best = best.max(point.busbw_gbps);
+    }
+    fastest.extend(sweep.defaults.iter().map(|default| (default.workload, default.busbw_gbps)));
+    let mut groups: BTreeMap<(Collective, Scale), Vec<(f64, f64)>> = BTreeMap::new();
+    for (workload, busbw_gbps) in fastest {
+        let points = groups.entry((workload.collective, workload.scale)).or_default();
+        points.extend(workload.time_us(busbw_gbps).map(|time_us| (workload.size_bytes as f64, time_us)));
+    }
+    let mut curves = Vec::new();
+    for ((collective, scale), points) in groups {
+        let over = Communicator { nodes: scale.nodes, per_node: scale.ranks.div_ceil(scale.nodes.max(1)) };
+        let uses = ExchangeUse::of(collective);
+        if uses.is_empty() {
+            let what = format!("{collective} on {scale} is not used: an estimated step has no {collective}");
+            terminal::say("note", &what);
+        }
+        curves.extend(uses.iter().filter_map(|of| MeasuredCurve::new(*of, collective, over, &points)));
+    }
+    Ok(MeasuredCollectives(curves))
+}
+
 fn for_people(name: &str, model: &Transformer, answer: &Estimated) -> String {
     let parameters = model.parameters() as f64 / 1e9;
     let active = model.active_parameters() as f64 / 1e9;
@@ -325,6 +404,12 @@ fn for_people(name: &str, model: &Transformer, answer: &Estimated) -> String {
         text += &format!("{figure}: {value}\n");
     }
     text += &format!("\n{}", table::of_listing(&listing::components(&answer.step)));
+    if !answer.exchanges.is_empty() {
+        text += &format!("\n{}", table::of_listing(&listing::exchanges(answer)));
+    }
+    for trace in &answer.traces {
+        text += &format!("\n{}\n{}", listing::trace_in_words(trace), table::of_listing(&listing::trace(trace)));
+    }
     text += &format!("\n{}", table::of_listing(&listing::memory(&answer.step)));
     text += &format!("\n{}.\n", listing::searched(&answer.layouts));
     text += &format!("\n{}", table::of_listing(&listing::layouts(&answer.layouts.ranked)));

@@ -8,5 +8,5 @@ mod overlap;
 pub use self::{
     gpu::{Launch, launches},
     ncu::metrics,
-    overlap::{is_communication, statistics},
+    overlap::statistics,
 };

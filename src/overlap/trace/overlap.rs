@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use super::Launch;
 use crate::{
+    collective::is_communication,
+    intervals::Intervals,
     math::median,
     overlap::read::{Durations, Statistic},
 };
@@ -18,35 +20,24 @@ pub struct Timing {
     pub unknown: u64,
 }
 
-/// The launch is of a library of collectives, by its name.
-pub fn is_communication(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["nccl", "rccl", "mscclpp", "nvshmem", "oneshotallreduce", "cross_device_reduce"]
-        .iter()
-        .any(|part| name.contains(part))
-}
-
 /// The share of each computing kernel that overlaps communication on its GPU, and its duration alone. The latter is
 /// that of the launch with the same name and number among that name's launches in `alone`, a run without
 /// communication; without such a run, the median of that name's launches in this run that don't overlap.
 pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
-    let mut busy: BTreeMap<&str, BusyIntervals> = BTreeMap::new();
+    let mut communicating: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     let mut timing = Timing::default();
     for launch in launches.iter().filter(|launch| is_communication(&launch.name)) {
         timing.communication += 1;
-        let intervals = &mut busy.entry(&launch.device).or_default().intervals;
-        let end = launch.start_ns + launch.duration_ns;
-        // Launches come in the order of their beginnings: one that begins before the last ends makes that longer.
-        match intervals.last_mut() {
-            Some((_, last)) if launch.start_ns <= *last => *last = last.max(end),
-            _ => intervals.push((launch.start_ns, end)),
-        }
+        let end_ns = launch.start_ns + launch.duration_ns;
+        communicating.entry(&launch.device).or_default().push((launch.start_ns, end_ns));
     }
-    busy.values_mut().for_each(BusyIntervals::add_up);
+    // Launches come in the order of their beginnings.
+    let busy: BTreeMap<&str, Intervals> =
+        communicating.into_iter().map(|(device, all)| (device, Intervals::of(all))).collect();
     let computing = || launches.iter().filter(|launch| !is_communication(&launch.name));
     let overlap = |launch: &Launch| {
         let end = launch.start_ns + launch.duration_ns;
-        busy.get(launch.device.as_str()).map_or(0.0, |busy| busy.overlapping(launch.start_ns, end))
+        busy.get(launch.device.as_str()).map_or(0.0, |busy| busy.covered(launch.start_ns, end))
     };
     let mut alone_by_name: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     match alone {
@@ -79,43 +70,6 @@ pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
     timing
 }
 
-/// The times during which a device communicates.
-#[derive(Default)]
-struct BusyIntervals {
-    /// Starts and ends in ascending order; intervals are disjoint.
-    intervals: Vec<(f64, f64)>,
-    /// The sum of the lengths of all intervals before each.
-    before: Vec<f64>,
-}
-
-impl BusyIntervals {
-    fn add_up(&mut self) {
-        let mut sum = 0.0;
-        self.before = vec![0.0];
-        self.before.extend(self.intervals.iter().map(|(begin, end)| {
-            sum += end - begin;
-            sum
-        }));
-    }
-
-    /// The time between `begin` and `end` that intervals cover.
-    fn overlapping(&self, begin: f64, end: f64) -> f64 {
-        /// The number of intervals up to which they are added one by one. Launches that last as long as the run
-        /// overlap all of them.
-        const FEW: usize = 64;
-        let first = self.intervals.partition_point(|interval| interval.1 <= begin);
-        let last = self.intervals.partition_point(|interval| interval.0 < end).max(first);
-        let inside = &self.intervals[first..last];
-        let share = |interval: &(f64, f64)| interval.1.min(end) - interval.0.max(begin);
-        match inside {
-            [one, .., other] if inside.len() > FEW => {
-                share(one) + (self.before[last - 1] - self.before[first + 1]) + share(other)
-            }
-            few => few.iter().map(share).sum(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,19 +96,6 @@ mod tests {
             timing.statistics.iter().map(|s| (s.name.as_str(), s.timed.alone_ns, s.timed.overlap_ratio)).collect();
         assert_eq!(all, [("gemm", 100.0, 0.0), ("gemm", 100.0, 0.6), ("relu", 10.0, 0.0)]);
         assert_eq!((timing.communication, timing.unknown), (2, 1));
-    }
-
-    #[test]
-    fn a_launch_over_many_others_is_added_up_at_once() {
-        let mut busy = BusyIntervals {
-            intervals: (0..1000).map(|at| (f64::from(at) * 10.0, f64::from(at) * 10.0 + 4.0)).collect(),
-            ..BusyIntervals::default()
-        };
-        busy.add_up();
-        for (begin, end) in [(0.0, 1e4), (2.0, 9993.0), (-5.0, 652.0), (641.0, 700.0), (9994.0, 1e9), (50.0, 50.0)] {
-            let one_by_one: f64 = busy.intervals.iter().map(|of| (of.1.min(end) - of.0.max(begin)).max(0.0)).sum();
-            assert_eq!(busy.overlapping(begin, end), one_by_one, "{begin} to {end}");
-        }
     }
 
     #[test]

@@ -227,6 +227,12 @@ impl Gathering<'_> {
                 self.bundle.own_step_files.push(path.to_owned());
                 ("measured steps of one's own".to_owned(), FileUse::Used)
             }
+            TrainingFile::Trace(trace) => {
+                let (steps, us) = (count(trace.steps.into(), "step"), trace.step_us);
+                let holds = format!("a trace of {steps} of {:.3} s each", us / 1e6);
+                self.bundle.traces.push((path.to_owned(), *trace));
+                (holds, FileUse::Used)
+            }
             TrainingFile::Unrecognised(why) => (String::new(), FileUse::Unrecognised(why)),
         };
         let file = &mut self.bundle.files[index];

@@ -20,6 +20,7 @@ use super::{
     run::Run,
     samples::{Cluster, SourceLine},
     steps::{ReduceTable, StepTable},
+    trace::Trace,
 };
 use crate::text::{Problems, excerpt};
 
@@ -106,6 +107,8 @@ pub struct Bundle {
     pub own_steps: Vec<OwnStep>,
     /// The names of the files that they are from.
     pub own_step_files: Vec<String>,
+    /// Traces of training steps, each with its file's name.
+    pub traces: Vec<(String, Trace)>,
     /// The names of the files of catalogues.
     pub catalogue_files: Vec<String>,
     /// The questions about files that are not answered yet.

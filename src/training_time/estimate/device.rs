@@ -4,7 +4,10 @@
 //! All forms are a roofline with shares of the peaks that depend on the shape: tiles of a product that don't fill the
 //! multiprocessors, inner dimensions that are short, rows of scores that are short.
 
-use super::efficiency::{AttentionKernel, KernelRows, POOLED, ProductRow, ROWS};
+use super::{
+    collectives::{Changes, MeasuredCollectives},
+    efficiency::{AttentionKernel, KernelRows, POOLED, ProductRow, ROWS},
+};
 use crate::{
     math::pow,
     training_time::catalogue::{Catalogue, Gpu},
@@ -87,6 +90,10 @@ pub struct Device {
     pub network_gbps: f64,
     /// Whether its own kernels were measured; else those of the measured GPUs together stand in.
     pub is_measured: bool,
+    /// Collectives that were measured between such GPUs.
+    pub collectives: MeasuredCollectives,
+    /// Times that are asked about instead of the expected ones.
+    pub changes: Changes,
     multiprocessors: f64,
     /// In FLOP per µs, by precision.
     peaks: [Option<f64>; 3],
@@ -136,6 +143,8 @@ impl Device {
             linked_gpus: told("linked_gpus", gpu.linked_gpus.map(f64::from))? as u32,
             network_gbps: told("network_gbps", gpu.network_gbps)?,
             is_measured: own.is_some_and(|row| row.name != "AMD"),
+            collectives: MeasuredCollectives::default(),
+            changes: Changes::default(),
             multiprocessors: told("multiprocessors", gpu.multiprocessors.map(f64::from))?,
             peaks: [
                 Some(told("peak_tflops", peak(Precision::Bf16).or_else(|| half(gpu)))?),

@@ -1,6 +1,7 @@
-//! Times of collectives that nobody measured: a latency, and the bandwidth of links that messages of some size reach.
+//! What ranks of a step exchange, and how long that takes: a latency and the bandwidth of links that messages of some
+//! size reach, corrected by what was measured.
 
-use super::device::Device;
+use super::{collectives::ExchangeUse, device::Device};
 
 /// Time in µs of a short message over two, four and eight GPUs of a node: 10, 14, 22 on A100, 6, 10, 16 on H100 and 10,
 /// 15, 25 on B200 (all_reduce; ai-dynamo/aiconfigurator at 095f58a). Each doubling of the nodes adds another hop.
@@ -42,7 +43,12 @@ impl Group {
         Self { ranks, linked: if linked < ranks { linked } else { ranks } }
     }
 
-    const fn spans_nodes(self) -> bool {
+    /// The sender and the receiver of a message.
+    pub const fn pair(is_linked: bool) -> Self {
+        Self { ranks: 2, linked: if is_linked { 2 } else { 1 } }
+    }
+
+    pub(super) const fn spans_nodes(self) -> bool {
         self.ranks > self.linked
     }
 
@@ -51,7 +57,87 @@ impl Group {
     }
 }
 
+/// How ranks exchange bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Operation {
+    /// An all_reduce of as many bytes.
+    AllReduce,
+    /// An all_gather to as many bytes, or a reduce_scatter of them.
+    Gather,
+    /// As many bytes of every rank go around the group.
+    Around,
+    /// A message from one rank to another.
+    Message,
+    /// As many bytes of each rank go to some experts each that are spread over the group. Between nodes they are sent
+    /// once to each node on which such an expert is.
+    ToExperts {
+        /// The number of experts to which each byte goes.
+        copies: f64,
+    },
+}
+
+/// Something that ranks of a step exchange.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exchange {
+    /// What the step exchanges it for.
+    pub of: ExchangeUse,
+    /// How it is exchanged.
+    pub operation: Operation,
+    /// The ranks that take part.
+    pub group: Group,
+    /// The bytes that [`Operation`] counts.
+    pub bytes: f64,
+}
+
+/// What ranks of the busiest stage exchange, and how long that takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimedExchange {
+    /// What is exchanged between which ranks.
+    pub exchange: Exchange,
+    /// How often in a step.
+    pub times: f64,
+    /// The time of one in µs, hidden behind kernels or not.
+    pub time_us: f64,
+    /// Where the time is from, in words: `links`, `measured`, or what was measured nearby.
+    pub basis: String,
+}
+
+impl Exchange {
+    /// The bytes by which nccl-tests would call it: of an exchange with experts those that a rank sends.
+    pub fn message_bytes(&self) -> f64 {
+        match self.operation {
+            Operation::ToExperts { copies } => copies.min(self.group.ranks.into()) * self.bytes,
+            _ => self.bytes,
+        }
+    }
+}
+
 impl Device {
+    /// Time in µs of an exchange.
+    pub fn exchange_us(&self, exchange: &Exchange) -> f64 {
+        let links_us = self.links_us(exchange.operation, exchange.group, exchange.bytes);
+        let measured = self.collectives.of(exchange).map_or(1.0, |curve| curve.ratio(self, exchange.message_bytes()));
+        links_us * measured * self.changes.exchanges[exchange.of as usize]
+    }
+
+    /// Time in µs of an exchange by the bandwidth of links and network.
+    pub(super) fn links_us(&self, operation: Operation, group: Group, bytes: f64) -> f64 {
+        if group.ranks < 2 {
+            return 0.0;
+        }
+        match operation {
+            Operation::AllReduce => self.ring_us(group, 2.0 * bytes * group.others(), bytes),
+            Operation::Gather => self.ring_us(group, bytes * group.others(), bytes),
+            Operation::Around => self.ring_us(group, bytes * f64::from(group.ranks - 1), bytes),
+            Operation::Message => {
+                let gbps =
+                    if group.spans_nodes() { self.network_gbps * NETWORK_SHARE } else { self.link_gbps * LINK_SHARE };
+                at_bandwidth(PAIR, gbps, bytes, bytes)
+            }
+            Operation::ToExperts { copies } => self.to_experts_us(group, bytes, copies),
+        }
+    }
+
     /// Time in µs in which each rank sends `sent_bytes` of a message along a ring. Between nodes the rings of all GPUs
     /// of a node use all of their network.
     fn ring_us(&self, group: Group, sent_bytes: f64, message_bytes: f64) -> f64 {
@@ -61,33 +147,7 @@ impl Device {
         at_bandwidth(group, gbps, sent_bytes, message_bytes)
     }
 
-    /// Time in µs of an all_reduce of as many bytes.
-    pub fn all_reduce_us(&self, group: Group, bytes: f64) -> f64 {
-        if group.ranks < 2 { 0.0 } else { self.ring_us(group, 2.0 * bytes * group.others(), bytes) }
-    }
-
-    /// Time in µs of an all_gather to as many bytes, or of a reduce_scatter of them.
-    pub fn gather_us(&self, group: Group, bytes: f64) -> f64 {
-        if group.ranks < 2 { 0.0 } else { self.ring_us(group, bytes * group.others(), bytes) }
-    }
-
-    /// Time in µs in which the keys and values of every rank go around the group.
-    pub fn around_us(&self, group: Group, bytes: f64) -> f64 {
-        if group.ranks < 2 { 0.0 } else { self.ring_us(group, bytes * f64::from(group.ranks - 1), bytes) }
-    }
-
-    /// Time in µs of a message to the rank of the next stage.
-    pub fn message_us(&self, is_linked: bool, bytes: f64) -> f64 {
-        let gbps = if is_linked { self.link_gbps * LINK_SHARE } else { self.network_gbps * NETWORK_SHARE };
-        at_bandwidth(PAIR, gbps, bytes, bytes)
-    }
-
-    /// Time in µs in which a rank's tokens go to `copies` experts each that are spread over the group. Between nodes a
-    /// token is sent once to each node on which it has an expert.
-    pub fn experts_us(&self, group: Group, token_bytes: f64, copies: f64) -> f64 {
-        if group.ranks < 2 {
-            return 0.0;
-        }
+    fn to_experts_us(&self, group: Group, token_bytes: f64, copies: f64) -> f64 {
         let sent = copies.min(group.ranks.into()) * token_bytes * group.others();
         let within = at_bandwidth(group, self.link_gbps * LINK_SHARE, sent, sent);
         let nodes = f64::from(group.ranks) / f64::from(group.linked);

@@ -4,7 +4,10 @@
 //! `((Σ factor · column)⁴ + host⁴)^¼`: where kernels are short, launching them takes longer than computing them.
 
 use super::{layer::Times, step::StepColumns};
-use crate::math::{exp, ln, pow};
+use crate::{
+    math::{exp, ln, pow},
+    training_time::trace::TracedParts,
+};
 
 /// Factors of the columns of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,6 +58,23 @@ pub struct MeasuredColumns {
     pub time_us: f64,
     /// How much its error counts beside those of others.
     pub weight: f64,
+    /// What its time goes into, where it was traced.
+    pub parts: Option<TracedParts>,
+}
+
+impl MeasuredColumns {
+    /// The errors of the parts of a step as parts of ln t, each with its share of the step.
+    fn errors_of_parts(&self, factors: &Factors) -> [(f64, f64); 3] {
+        let Some(parts) = self.parts else { return [(0.0, 0.0); 3] };
+        let computed = factors.on(&self.columns.times.minus(self.columns.bubble)).parts();
+        let measured = [parts.compute_us, parts.attention_us, parts.exposed_us];
+        // What both say is next to nothing tells nothing: it is as if a hundredth of the step were added to both.
+        let least_us = self.time_us / 100.0;
+        std::array::from_fn(|at| {
+            let error = ln((computed[at].max(0.0) + least_us) / (measured[at].max(0.0) + least_us));
+            (error, measured[at].max(computed[at]) / self.time_us)
+        })
+    }
 }
 
 /// How far measured steps move factors from those before.
@@ -152,8 +172,13 @@ fn fit(steps: &[MeasuredColumns], before: Factors, stiffness: Stiffness) -> Fact
         let errors: f64 = steps
             .iter()
             .map(|step| {
-                let error = ln(factors.time_us(&step.columns) / step.time_us) / stiffness.bend;
-                step.weight / total * ((1.0 + error * error).sqrt() - 1.0)
+                let bent = |error: f64| {
+                    let error = error / stiffness.bend;
+                    (1.0 + error * error).sqrt() - 1.0
+                };
+                let parts = step.errors_of_parts(&factors).map(|(error, share)| share * bent(error));
+                let whole = bent(ln(factors.time_us(&step.columns) / step.time_us));
+                step.weight / total * (whole + parts.iter().sum::<f64>())
             })
             .sum();
         let apart: f64 = RIDGE.iter().zip(&point[1..]).map(|(ridge, by)| ridge * by * by).sum();

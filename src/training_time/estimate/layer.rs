@@ -43,6 +43,17 @@ impl Times {
         }
     }
 
+    /// Without some of them.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        self.plus(other.times(-1.0))
+    }
+
+    /// Kernels that are not attention, attention, and exchanges: what a trace tells apart.
+    pub const fn parts(self) -> [f64; 3] {
+        [self.compute + self.experts, self.attention, self.exchange]
+    }
+
     /// All together.
     pub fn total(&self) -> f64 {
         self.compute + self.attention + self.exchange + self.experts
@@ -74,6 +85,17 @@ pub(super) struct LayerTimes {
     pub(super) backward: Times,
     /// Of the forward pass, the products outside of experts.
     pub(super) products: f64,
+}
+
+impl LayerTimes {
+    /// All times so many times.
+    pub(super) fn times(self, factor: f64) -> Self {
+        Self {
+            forward: self.forward.times(factor),
+            backward: self.backward.times(factor),
+            products: self.products * factor,
+        }
+    }
 }
 
 /// Shares of the memory's bandwidth: of fused passes, of passes that quantise, and of passes over scores.

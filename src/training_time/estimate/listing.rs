@@ -2,18 +2,23 @@
 
 use super::{
     answer::StepEstimate,
+    collectives::{ExchangeUse, LINKS},
+    exchange::{Operation, TimedExchange},
     layouts::{Layouts, RankedLayout},
     question::Estimated,
     stack::{Recomputation, Sharding},
+    traced::ComparedTrace,
 };
 use crate::{
-    text::{Column, Entry, Listing},
+    collective::Collective,
+    text::{Column, Entry, Listing, excerpt},
     training_time::{
         memory::GIB,
         models::Transformer,
+        samples::Communicator,
         step::listing::{share, time},
     },
-    units::{count, grouped, significant},
+    units::{Size, count, file_size, grouped, significant},
 };
 
 /// The name of a value in its list of names.
@@ -86,12 +91,24 @@ pub fn model(model: &Transformer) -> Listing {
 
 /// What the answer is based on, and what limits it; a sentence each without a full stop.
 pub fn notes(answer: &Estimated) -> Vec<String> {
-    let mut notes = vec![
-        "No samples: kernels by a roofline with measured shares of the peaks, exchanges by the bandwidth of links, the \
-         software by factors learnt from published steps. Steps of a source that was left out were off by 5.6 % in the \
-         median of the sources, by up to 21 % in the worst"
-            .to_owned(),
-    ];
+    let basis = |exchange: &&TimedExchange| exchange.basis == LINKS;
+    let by_links = answer.exchanges.iter().filter(basis).count();
+    let exchanges = match answer.exchanges.len() - by_links {
+        0 => "exchanges by the bandwidth of links".to_owned(),
+        measured if by_links == 0 => format!("all {} as measured", count(measured as u64, "exchange")),
+        measured => format!("{} as measured, {by_links} by the bandwidth of links", count(measured as u64, "exchange")),
+    };
+    let mut notes = vec![format!(
+        "No samples: kernels by a roofline with measured shares of the peaks, {exchanges}, the software by factors learnt \
+         from published steps. Steps of a source that was left out were off by 5.6 % in the median of the sources, by up \
+         to 21 % in the worst"
+    )];
+    if by_links < answer.exchanges.len() {
+        notes.push("That exchanges are measured does not narrow the interval: no published steps come with theirs".to_owned());
+    }
+    notes.extend(answer.unused_collectives.iter().map(|what| {
+        format!("What was measured of {what} is not used: this layout has no such exchange, or one that was measured nearer")
+    }));
     if !answer.is_measured {
         notes.push(format!(
             "No kernel of {} was measured: the shares are those of four other GPUs together, whose products were off by 6 to \
@@ -110,7 +127,7 @@ pub fn notes(answer: &Estimated) -> Vec<String> {
             part.to_lowercase()
         ));
     }
-    notes.extend(answer.unused_steps.iter().map(|why| format!("A step of your own is not used: {why}")));
+    notes.extend(answer.unused_steps.iter().map(|why| format!("A measured step is not used: {why}")));
     notes
 }
 
@@ -150,6 +167,92 @@ pub fn components(step: &StepEstimate) -> Listing {
     let mut rows: Vec<Vec<Entry>> = step.components.iter().map(|(name, us)| row(name, *us)).collect();
     rows.push(row("Step", step.time_us));
     Listing { columns, rows }
+}
+
+/// A size as people write it, exact if that is short.
+fn message_size(bytes: f64) -> String {
+    let bytes = bytes.round() as u64;
+    if bytes < 1024 || bytes.is_multiple_of(1024) { Size(bytes).to_string() } else { file_size(bytes) }
+}
+
+/// What ranks exchange, with the sizes that a tuner is asked about.
+pub fn exchanges(answer: &Estimated) -> Listing {
+    let columns = vec![
+        Column::words("Exchange", "what ranks of the busiest stage exchange"),
+        Column::words("Collective", ""),
+        Column::words("GPUs", "nodes × GPUs of each"),
+        Column::numbers("Size", "as nccl-tests counts it"),
+        Column::numbers("Calls", "of a rank in a step"),
+        Column::numbers("Time", "of one, hidden behind kernels or not"),
+        Column::words("From", "links: by their bandwidth; else what was measured"),
+    ];
+    let row = |TimedExchange { exchange, times, time_us, basis }: &TimedExchange| {
+        let collective = match (exchange.operation, exchange.of) {
+            (Operation::AllReduce, _) => Collective::AllReduce,
+            (Operation::Gather, ExchangeUse::Gradients) => Collective::ReduceScatter,
+            (Operation::Gather, _) => Collective::AllGather,
+            (Operation::Around | Operation::Message, _) => Collective::SendRecv,
+            (Operation::ToExperts { .. }, _) => Collective::AllToAll,
+        };
+        let group = exchange.group;
+        let over = Communicator { nodes: group.ranks.div_ceil(group.linked), per_node: group.linked };
+        vec![
+            Entry::text(exchange.of.name()),
+            Entry::text(collective.name()),
+            Entry::text(over.to_string()),
+            Entry::number(Some(exchange.message_bytes()), message_size),
+            Entry::number(Some(*times), |times| grouped(times.round() as u64)),
+            Entry::number(Some(*time_us), time),
+            Entry::text(basis.clone()),
+        ]
+    };
+    Listing { columns, rows: answer.exchanges.iter().map(row).collect() }
+}
+
+/// A trace beside what is computed for its layout.
+pub fn trace(trace: &ComparedTrace) -> Listing {
+    let columns = vec![
+        Column::words("Part", "of a traced step"),
+        Column::numbers("Traced", "on its rank"),
+        Column::numbers("Share", "of the step"),
+        Column::numbers("Kernels alone", "computed, before any factor of the software"),
+        Column::numbers("Factor", "of traced to computed"),
+    ];
+    let row = |name: &str, us: f64, computed_us: Option<f64>| {
+        let factor = computed_us.filter(|computed| *computed > 0.0).map(|computed| us / computed);
+        vec![
+            Entry::text(name),
+            Entry::number(Some(us), time),
+            Entry::number(Some(us / trace.step_us), share),
+            Entry::number(computed_us, time),
+            Entry::number(factor, significant),
+        ]
+    };
+    let parts = trace.parts;
+    let [compute, attention, exchange] = trace.computed_us;
+    let busy = parts.compute_us + parts.attention_us + parts.exposed_us;
+    let rows = vec![
+        row("Kernels but attention", parts.compute_us, Some(compute)),
+        row("Attention", parts.attention_us, Some(attention)),
+        row("Exchanges that nothing hides", parts.exposed_us, Some(exchange)),
+        row("Nothing runs", (trace.step_us - busy).max(0.0), None),
+    ];
+    Listing { columns, rows }
+}
+
+/// `trace.json: a step of 2.46 s on 64 GPUs, taken as tp 8, pp 2, cp 1, micro-batch 1`.
+pub fn trace_in_words(trace: &ComparedTrace) -> String {
+    let layout = trace.layout;
+    format!(
+        "{}: a step of {} on {}, taken as tp {}, pp {}, cp {}, micro-batch {}",
+        excerpt(&trace.name),
+        time(trace.step_us),
+        count(trace.gpus, "GPU"),
+        layout.tensor,
+        layout.pipeline,
+        layout.context,
+        layout.micro_batch
+    )
 }
 
 /// Memory of the fullest stage.

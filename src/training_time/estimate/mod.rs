@@ -1,11 +1,12 @@
 //! The time of a step without samples: from a model, the name of a GPU and a layout.
 //!
 //! Kernels are a roofline with measured shares of the peaks ([`efficiency`], [`device`]), exchanges the bandwidth of
-//! links ([`exchange`]); [`step`] composes them, and [`factors`] are what the software makes of them, learnt from
+//! links ([`exchange`]) or what was measured ([`collectives`]); [`step`] composes them, and [`factors`] are what the software makes of them, learnt from
 //! published steps. Nothing here is sampled: every answer says so, and how wrong such answers were.
 
 pub mod answer;
 pub mod charts;
+pub mod collectives;
 pub mod device;
 pub mod efficiency;
 pub mod exchange;
@@ -20,5 +21,6 @@ pub mod own_steps;
 pub mod question;
 pub mod stack;
 pub mod step;
+pub mod traced;
 
 pub use self::layer::Times;

@@ -4,7 +4,10 @@ use super::{
     given_layout::GivenLayout,
     stack::{Recomputation, Sharding},
 };
-use crate::text::{Dialect, Problem, Problems, Record, Records, number, whole};
+use crate::{
+    text::{Dialect, Problem, Problems, Record, Records, number, whole},
+    training_time::trace::TracedParts,
+};
 
 /// A step of one's own.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,6 +24,8 @@ pub struct OwnStep {
     pub time_us: f64,
     /// The line of the table, from 1.
     pub line: u64,
+    /// What its time goes into, where it was traced.
+    pub parts: Option<TracedParts>,
 }
 
 /// The columns; `gpus` and `step_s` are needed.
@@ -136,6 +141,7 @@ fn row(record: Record<'_>, columns: [Option<usize>; COLUMNS.len()]) -> Result<Ow
         sequence: count(8)?,
         global_batch: count(9)?.map(u64::from),
         line: record.line(),
+        parts: None,
     })
 }
 

@@ -5,19 +5,23 @@ use std::ops::ControlFlow;
 
 use super::{
     answer::{Calibrated, StepEstimate},
+    collectives::{Changes, MeasuredCollectives},
     device::{Device, DeviceError, Precision},
     efficiency::AttentionKernel,
+    exchange::TimedExchange,
     factors::{LEARNT, MeasuredColumns},
     given_layout::GivenLayout,
     layouts::{self, Layouts, MOST_GPUS, SearchLimits},
     own_steps::{OwnStep, by_name},
     stack::{Recomputation, Sharding, Stack},
-    step::{Degrees, LayoutError, Schedule, StepQuestion},
+    step::{Degrees, LayoutError, Schedule, StepColumns, StepQuestion},
+    traced::ComparedTrace,
 };
 use crate::training_time::{
     catalogue::Catalogue,
     memory::RESERVE_GIB,
     models::{ModelFile, TrainingSettings, Transformer},
+    trace::Trace,
 };
 
 /// A step that is asked about; `None` is chosen as usual.
@@ -51,6 +55,10 @@ pub struct EstimateSettings {
     pub shardings: Vec<Sharding>,
     /// The most layouts that are listed, the fastest ones.
     pub listed: usize,
+    /// Collectives that were measured on the cluster.
+    pub collectives: MeasuredCollectives,
+    /// Times that are asked about instead of the expected ones.
+    pub changes: Changes,
     /// Seed of the draws of the factors.
     pub seed: u64,
 }
@@ -72,6 +80,8 @@ impl Default for EstimateSettings {
             reserve_gib: RESERVE_GIB,
             shardings: Vec::new(),
             listed: 20,
+            collectives: MeasuredCollectives::default(),
+            changes: Changes::default(),
             seed: 42,
         }
     }
@@ -141,6 +151,10 @@ pub struct Estimated {
     pub global_batch: u64,
     /// The time of the step of this layout, and what follows from it.
     pub step: StepEstimate,
+    /// What ranks of the busiest stage exchange.
+    pub exchanges: Vec<TimedExchange>,
+    /// Collectives that were measured and say nothing about this layout.
+    pub unused_collectives: Vec<String>,
     /// All layouts that were looked at.
     pub layouts: Layouts,
     /// The GPU's name in the catalogue.
@@ -149,6 +163,8 @@ pub struct Estimated {
     pub is_measured: bool,
     /// The steps of one's own that moved the factors.
     pub own_steps: usize,
+    /// The steps of traces, beside what is computed for them.
+    pub traces: Vec<ComparedTrace>,
     /// Steps of one's own that were not used, each with the reason.
     pub unused_steps: Vec<String>,
     /// The price of a step, where one of a GPU's hour is given.
@@ -247,6 +263,7 @@ impl EstimateSettings {
             global_batch: settings.global_batch,
             time_us: measured.time_us,
             line: measured.line,
+            parts: None,
         }))
     }
 
@@ -272,13 +289,21 @@ impl EstimateSettings {
         model: &Transformer,
         catalogue: &Catalogue,
         own: &[OwnStep],
+        traces: &[(String, Trace)],
         progress: impl FnMut(f64) -> ControlFlow<()>,
     ) -> Result<Estimated, EstimateError> {
         if self.gpus == 0 || self.gpus > MOST_GPUS {
             return Err(EstimateError::TooManyGpus { gpus: self.gpus });
         }
-        let device = Device::of(catalogue, &self.gpu)?;
-        let (calibrated, unused_steps) = self.calibrated(model, &device, own);
+        let mut device = Device::of(catalogue, &self.gpu)?;
+        device.collectives.clone_from(&self.collectives);
+        let (traced, mut unused_steps) = self.traced(model, catalogue, &mut device, traces);
+        // Steps of one's own ran with what was measured, and without what is only asked about.
+        let steps: Vec<OwnStep> = own.iter().copied().chain(traced.iter().map(|(_, step)| *step)).collect();
+        let (calibrated, unused) = self.calibrated(model, &device, &steps);
+        unused_steps.extend(unused);
+        let traces = traced.into_iter().filter_map(|(name, step)| self.compared(model, &device, name, &step)).collect();
+        device.changes = self.changes;
         let limits = SearchLimits {
             gpus: self.gpus,
             reserve_gib: self.reserve_gib,
@@ -309,6 +334,16 @@ impl EstimateSettings {
             }
         };
         let step = question.estimate(&calibrated, self.reserve_gib);
+        let exchanges: Vec<TimedExchange> = question
+            .exchanges()
+            .into_iter()
+            .map(|(exchange, times)| TimedExchange {
+                exchange,
+                times,
+                time_us: device.exchange_us(&exchange),
+                basis: device.collectives.basis(&exchange),
+            })
+            .collect();
         let hours = step.time_us / 3.6e9 * self.gpus as f64;
         Ok(Estimated {
             degrees: question.degrees,
@@ -321,9 +356,12 @@ impl EstimateSettings {
             global_batch: question.global_batch,
             price_per_step: self.price_per_gpu_hour.map(|price| price * hours),
             step,
+            unused_collectives: device.collectives.unused(&exchanges),
+            exchanges,
             gpu: device.name.clone(),
             is_measured: device.is_measured,
             own_steps: calibrated.own_steps,
+            traces,
             unused_steps,
             layouts: found,
         })
@@ -353,25 +391,44 @@ impl EstimateSettings {
         Ok(question)
     }
 
+    /// The columns of a step of one's own.
+    pub(super) fn own_columns(
+        &self,
+        model: &Transformer,
+        device: &Device,
+        step: &OwnStep,
+    ) -> Result<StepColumns, EstimateError> {
+        let settings = Self {
+            gpus: step.gpus,
+            sequence: step.sequence.unwrap_or(self.sequence),
+            global_batch: step.global_batch.or(self.global_batch),
+            ..self.clone()
+        };
+        Ok(settings.given(model, device, step.layout)?.columns())
+    }
+
     /// The factors, moved by steps of one's own; with those that can't be used.
-    fn calibrated(&self, model: &Transformer, device: &Device, own: &[OwnStep]) -> (Calibrated, Vec<String>) {
+    fn calibrated(&self, model: &Transformer, device: &Device, steps: &[OwnStep]) -> (Calibrated, Vec<String>) {
         let mut columns = Vec::new();
         let mut unused = Vec::new();
-        for step in own {
-            let settings = Self {
-                gpus: step.gpus,
-                sequence: step.sequence.unwrap_or(self.sequence),
-                global_batch: step.global_batch.or(self.global_batch),
-                ..self.clone()
+        // Traces of ranks of one job are one step together.
+        let weight = |step: &OwnStep| {
+            let is_same = |other: &&OwnStep| {
+                let of = |step: &OwnStep| (step.gpus, step.layout, step.sequence, step.global_batch);
+                other.parts.is_some() && of(other) == of(step)
             };
-            match settings.given(model, device, step.layout) {
-                Ok(question) => {
-                    columns.push(MeasuredColumns { columns: question.columns(), time_us: step.time_us, weight: 1.0 });
-                }
+            if step.parts.is_some() { 1.0 / steps.iter().filter(is_same).count() as f64 } else { 1.0 }
+        };
+        for step in steps {
+            let OwnStep { time_us, parts, .. } = *step;
+            match self.own_columns(model, device, step) {
+                Ok(own) => columns.push(MeasuredColumns { columns: own, time_us, weight: weight(step), parts }),
+                Err(error) if parts.is_some() => unused.push(format!("a trace: {error}")),
                 Err(error) => unused.push(format!("line {}: {error}", step.line)),
             }
         }
         let factors = if columns.is_empty() { LEARNT } else { LEARNT.moved_by(&columns) };
-        (Calibrated { factors, own_steps: columns.len() }, unused)
+        let own_steps = columns.iter().map(|step| step.weight).sum::<f64>().round() as usize;
+        (Calibrated { factors, own_steps }, unused)
     }
 }

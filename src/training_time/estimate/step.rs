@@ -3,7 +3,8 @@
 use super::{
     device::{Device, DeviceError, Precision},
     efficiency::AttentionKernel,
-    exchange::Group,
+    collectives::ExchangeUse,
+    exchange::{Exchange, Group, Operation},
     layer::{FUSED_SHARE, LayerPlace, LayerTimes, Times, layer_times},
     stack::{Recomputation, Sharding, Stack},
 };
@@ -263,29 +264,46 @@ impl StepQuestion<'_> {
         Group::of(ranks / expert, expert, self.device.linked_gpus)
     }
 
-    /// Exchanges of a layer that nothing hides, forward and backward: of tensor groups, of keys and values around the
-    /// ranks of a sequence, and of tokens to experts.
+    /// The sums of the ranks that split a matrix: two in each direction of a layer.
+    fn tensor_exchange(&self) -> Exchange {
+        let group = Group::of(self.degrees.tensor, 1, self.device.linked_gpus);
+        Exchange { of: ExchangeUse::Tensor, operation: Operation::AllReduce, group, bytes: self.row_bytes() }
+    }
+
+    /// Keys and values that go around the ranks of a sequence: once forward, twice backward.
+    fn sequence_exchange(&self, layer: &Layer) -> Exchange {
+        let Degrees { tensor, context, .. } = self.degrees;
+        let (_, kv_heads, width) = layer.attention.heads();
+        let place = self.place();
+        let bytes = 4.0 * place.tokens() * (f64::from(kv_heads) / place.tensor).ceil() * width;
+        let group = Group::of(context, tensor, self.device.linked_gpus);
+        Exchange { of: ExchangeUse::Sequence, operation: Operation::Around, group, bytes }
+    }
+
+    /// Tokens to experts, and back: two in each direction of a layer with experts.
+    fn expert_exchange(&self, layer: &Layer) -> Option<Exchange> {
+        let (_, top_k) = layer.feed_forward.experts()?;
+        let group = Group::of(self.degrees.expert, 1, self.device.linked_gpus);
+        let bytes = self.row_bytes() / f64::from(self.degrees.tensor);
+        let operation = Operation::ToExperts { copies: top_k.into() };
+        Some(Exchange { of: ExchangeUse::Experts, operation, group, bytes })
+    }
+
+    /// Bytes of the activations of a micro-batch between two layers.
+    fn row_bytes(&self) -> f64 {
+        let place = self.place();
+        2.0 * place.tokens() * place.hidden
+    }
+
+    /// Exchanges of a layer that nothing hides, forward and backward.
     fn layer_exchange(&self, layer: &Layer, times: &LayerTimes) -> [f64; 2] {
-        let Degrees { tensor, context, expert, .. } = self.degrees;
-        let (device, place) = (self.device, self.place());
-        let tokens = place.tokens();
-        let row_bytes = 2.0 * tokens * place.hidden;
-        let reduce = device.all_reduce_us(Group::of(tensor, 1, device.linked_gpus), row_bytes);
-        let (mut forward, mut backward) = (2.0 * reduce, 2.0 * reduce);
-        if context > 1 {
-            let (_, kv_heads, width) = layer.attention.heads();
-            let own = 4.0 * tokens * (f64::from(kv_heads) / place.tensor).ceil() * width;
-            let around = device.around_us(Group::of(context, tensor, device.linked_gpus), own);
-            forward += (around - times.forward.attention).max(0.0);
-            backward += (2.0 * around - times.backward.attention).max(0.0);
-        }
-        if let Some((_, top_k)) = layer.feed_forward.experts() {
-            let group = Group::of(expert, 1, device.linked_gpus);
-            let sent = device.experts_us(group, row_bytes / place.tensor, top_k.into());
-            forward += 2.0 * sent;
-            backward += 2.0 * sent;
-        }
-        [forward, backward]
+        let twice = |exchange: &Exchange| 2.0 * self.device.exchange_us(exchange);
+        let around = self.device.exchange_us(&self.sequence_exchange(layer));
+        let shown = twice(&self.tensor_exchange()) + self.expert_exchange(layer).as_ref().map_or(0.0, twice);
+        [
+            shown + (around - times.forward.attention).max(0.0),
+            shown + (2.0 * around - times.backward.attention).max(0.0),
+        ]
     }
 
     /// The output layer with its loss, and the embedding, forward and backward.
@@ -327,7 +345,7 @@ impl StepQuestion<'_> {
         let mut kernels = StepKernels { ends: self.ends(), ..StepKernels::default() };
         for (layer, count) in &self.model.layers {
             let count = f64::from(*count);
-            let times = layer_times(&place, layer);
+            let times = layer_times(&place, layer).times(self.device.changes.operators);
             let [sent, sent_back] = self.layer_exchange(layer, &times);
             let exchange = |us: f64| Times { exchange: us, ..Times::default() };
             kernels.forward = kernels.forward.plus(times.forward.plus(exchange(sent)).times(count));
@@ -370,7 +388,8 @@ impl StepQuestion<'_> {
         let waits = self.schedule.bubble(stages, [f, whole_backward - weights, weights], chunks);
         let bubble = of_stage.times(if of_stage.total() > 0.0 { waits / of_stage.total() } else { 0.0 });
         let mut times = steady.plus(bubble);
-        let messages_us = if pipeline > 1 { self.messages(chunks, micro_batches + stages - 1.0) } else { 0.0 };
+        let sent = 2.0 * chunks * (micro_batches + stages - 1.0);
+        let messages_us = if pipeline > 1 { sent * self.device.exchange_us(&self.message()) } else { 0.0 };
         let data_exchange_us = self.data_exchange(&forward, &backward, micro_batches);
         let optimizer_us = self.optimizer();
         times.exchange += messages_us + data_exchange_us;
@@ -394,55 +413,101 @@ impl StepQuestion<'_> {
         }
     }
 
-    /// Messages between stages.
-    fn messages(&self, chunks: f64, micro_batches: f64) -> f64 {
+    /// Activations of a stage for the next one.
+    fn message(&self) -> Exchange {
         let place = self.place();
         let spread = if self.is_sequence_parallel || self.degrees.tensor > 1 { place.tensor } else { 1.0 };
-        let bytes = 2.0 * place.tokens() * place.hidden / spread;
         let stage_gpus = self.degrees.gpus() / u64::from(self.degrees.pipeline.max(1));
-        let is_linked = stage_gpus.saturating_mul(2) <= self.device.linked_gpus.into();
-        2.0 * chunks * self.device.message_us(is_linked, bytes) * micro_batches
+        let group = Group::pair(stage_gpus.saturating_mul(2) <= self.device.linked_gpus.into());
+        let bytes = self.row_bytes() / spread;
+        Exchange { of: ExchangeUse::Messages, operation: Operation::Message, group, bytes }
+    }
+
+    /// What replicas exchange in a step, or by layer where they share the parameters: gradients and parameters without
+    /// experts, then those of experts. Without a byte where that is not exchanged.
+    fn replica_exchanges(&self) -> [Exchange; 4] {
+        let [parameters, of_experts] = self.rank_parameters();
+        let is_by_layer = self.sharding == Sharding::Parameters;
+        let parts = if is_by_layer { self.layers_of_stage() } else { 1.0 };
+        let of = |of, operation, group, bytes: f64| Exchange { of, operation, group, bytes: bytes / parts };
+        let gradient_bytes = self.stack.gradient_bytes();
+        let operation = |is_spread| if is_spread { Operation::Gather } else { Operation::AllReduce };
+        let (own, experts) = (self.replicas(), self.expert_replicas());
+        let gathered = |is_spread| if is_spread { 2.0 } else { 0.0 };
+        let is_spread = self.sharding != Sharding::Nothing;
+        [
+            of(ExchangeUse::Gradients, operation(is_spread), own, gradient_bytes * parameters),
+            of(ExchangeUse::Parameters, Operation::Gather, own, gathered(is_spread) * parameters),
+            of(ExchangeUse::Gradients, operation(is_by_layer), experts, gradient_bytes * of_experts),
+            of(ExchangeUse::Parameters, Operation::Gather, experts, gathered(is_by_layer) * of_experts),
+        ]
+    }
+
+    fn layers_of_stage(&self) -> f64 {
+        (f64::from(self.model.depth().max(1)) / f64::from(self.degrees.pipeline)).ceil()
     }
 
     /// Exchanges of gradients and parameters that computing does not hide.
     fn data_exchange(&self, forward: &Times, backward: &Times, micro_batches: f64) -> f64 {
-        let (device, group, of_expert_ranks) = (self.device, self.replicas(), self.expert_replicas());
-        if group.ranks < 2 && of_expert_ranks.ranks < 2 {
+        if self.replicas().ranks < 2 && self.expert_replicas().ranks < 2 {
             return 0.0;
         }
-        let [parameters, of_experts] = self.rank_parameters();
+        let [reduce, gather, reduce_experts, gather_experts] =
+            self.replica_exchanges().map(|exchange| self.device.exchange_us(&exchange));
         let pipeline = self.degrees.pipeline;
-        let gradient_bytes = self.stack.gradient_bytes();
-        let experts = device.all_reduce_us(of_expert_ranks, gradient_bytes * of_experts);
         if self.sharding == Sharding::Parameters {
             // Unit by unit: the gather of the next layer beside this one.
             let depth = f64::from(self.model.depth().max(1));
-            let layers = (depth / f64::from(pipeline)).ceil();
-            let unit = parameters / layers;
-            let gather = device.gather_us(group, 2.0 * unit);
-            let scatter = device.gather_us(group, gradient_bytes * unit);
             let shown_forward = (gather - (forward.compute + forward.attention) / depth).max(0.0);
-            let shown_backward = (gather + scatter - (backward.compute + backward.attention) / depth).max(0.0);
-            let of_layer = of_experts / layers;
-            let gather_experts = device.gather_us(of_expert_ranks, 2.0 * of_layer);
-            let scatter_experts = device.gather_us(of_expert_ranks, gradient_bytes * of_layer);
+            let shown_backward = (gather + reduce - (backward.compute + backward.attention) / depth).max(0.0);
             let shown_experts = (gather_experts - forward.experts / depth).max(0.0)
-                + (gather_experts + scatter_experts - backward.experts / depth).max(0.0);
-            let once = layers * (shown_forward + shown_backward + shown_experts) + 2.0 * gather + scatter;
+                + (gather_experts + reduce_experts - backward.experts / depth).max(0.0);
+            let once =
+                self.layers_of_stage() * (shown_forward + shown_backward + shown_experts) + 2.0 * gather + reduce;
             // With stages, parameters stay gathered over the micro-batches.
             return once * if pipeline == 1 { micro_batches } else { 1.0 };
         }
-        let reduced = gradient_bytes * parameters;
-        let (reduce, gather) = match self.sharding {
-            Sharding::Nothing => (device.all_reduce_us(group, reduced), 0.0),
-            _ => (device.gather_us(group, reduced), device.gather_us(group, 2.0 * parameters)),
-        };
         if !self.stack.overlaps_gradients() {
-            return reduce + gather + experts;
+            return reduce + gather + reduce_experts;
         }
         // Behind the first and the last micro-batch; a share of the bandwidth and of the multiprocessors is lost.
         let beside = (forward.total() + backward.total()) / f64::from(pipeline) * 0.7;
-        (reduce - beside).max(0.0) + (gather - beside / 2.0).max(0.0) + 0.05 * (reduce + gather) + experts * 0.05
+        (reduce - beside).max(0.0) + (gather - beside / 2.0).max(0.0) + 0.05 * (reduce + gather) + reduce_experts * 0.05
+    }
+
+    /// What ranks exchange, with the number of times that a rank of the busiest stage does so in a step: what is
+    /// recomputed counts.
+    pub fn exchanges(&self) -> Vec<(Exchange, f64)> {
+        let micro_batches = self.micro_batches().max(1) as f64;
+        let directions = if self.recomputation == Recomputation::Layers { 3.0 } else { 2.0 };
+        let passes = self.layers_of_stage() * micro_batches;
+        let mut found = vec![(self.tensor_exchange(), 2.0 * directions * passes)];
+        for (layer, count) in &self.model.layers {
+            let share = f64::from(*count) / f64::from(self.model.depth().max(1));
+            let of_layers = (passes * share).ceil();
+            found.push((self.sequence_exchange(layer), (directions + 1.0) * of_layers));
+            found.extend(self.expert_exchange(layer).map(|exchange| (exchange, 2.0 * directions * of_layers)));
+        }
+        if self.degrees.pipeline > 1 {
+            found.push((self.message(), 2.0 * f64::from(self.virtual_stages.max(1)) * micro_batches));
+        }
+        let is_by_layer = self.sharding == Sharding::Parameters;
+        let once = if is_by_layer { self.layers_of_stage() } else { 1.0 };
+        let repeats = if is_by_layer && self.degrees.pipeline == 1 { micro_batches } else { 1.0 };
+        found.extend(self.replica_exchanges().map(|exchange| {
+            // Shared parameters are gathered in both directions.
+            let gathers = if is_by_layer && exchange.of == ExchangeUse::Parameters { 2.0 } else { 1.0 };
+            (exchange, once * repeats * gathers)
+        }));
+        found.retain(|(exchange, _)| exchange.group.ranks > 1 && exchange.bytes > 0.0);
+        let mut all: Vec<(Exchange, f64)> = Vec::new();
+        for (exchange, times) in found {
+            match all.iter_mut().find(|(known, _)| *known == exchange) {
+                Some((_, sum)) => *sum += times,
+                None => all.push((exchange, times)),
+            }
+        }
+        all
     }
 
     /// The optimizer: reads and writes 36 to 45 bytes per parameter, as sampled.

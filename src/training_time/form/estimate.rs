@@ -54,7 +54,7 @@ impl TrainingTime {
     /// Whether there is a model whose steps are estimated, and no samples to learn from.
     pub(super) fn only_estimates(&self) -> bool {
         let bundle = self.study.bundle();
-        bundle.clusters.is_empty() && !bundle.model_files.is_empty()
+        bundle.clusters.is_empty() && !(bundle.model_files.is_empty() && bundle.traces.is_empty())
     }
 
     /// The fields of an estimate; the model and the settings.
@@ -96,6 +96,7 @@ impl TrainingTime {
         let reserve = Field::new("e.reserve", "Kept free of the memory, GiB", Control::within(0.0, 1e4));
         form.field(reserve, &mut settings.reserve_gib);
         Self::layout_fields(form, &mut settings);
+        Self::estimate_changes(form, model.as_ref().map(|(_, model)| model), &mut settings);
         (model, settings)
     }
 
@@ -138,7 +139,7 @@ impl TrainingTime {
                 ControlFlow::Continue(())
             };
             let steps = bundle.own_steps_of(&name);
-            let answer = settings.answer(&model, &bundle.catalogue, &steps, progress);
+            let answer = settings.answer(&model, &bundle.catalogue, &steps, &bundle.traces, progress);
             (name, model, answer.map_err(|error| error.to_string()))
         });
     }

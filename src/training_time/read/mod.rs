@@ -24,6 +24,7 @@ use super::{
     models::{self, ModelFile, ModelFormat},
     samples::{CollectiveRow, OperatorSamples},
     steps::{ReduceTable, StepTable},
+    trace::{self, Trace},
 };
 use crate::{
     learn::xgboost,
@@ -60,6 +61,8 @@ pub enum TrainingFile {
     ModelFile(Box<ModelFile>),
     /// Measured steps of such a model.
     OwnSteps(Vec<OwnStep>),
+    /// A trace of training steps.
+    Trace(Box<Trace>),
     /// Nothing that can be used, and why; completes a sentence that begins with the file's name.
     Unrecognised(String),
 }
@@ -171,6 +174,12 @@ pub fn has_arguments(text: &str) -> bool {
 fn model_file(read: Result<ModelFile, models::ModelFileError>) -> TrainingFile {
     let refused = |error| TrainingFile::Unrecognised(format!("can't be used as a model: {error}"));
     read.map_or_else(refused, |file| TrainingFile::ModelFile(Box::new(file)))
+}
+
+/// Reads a trace of training steps; `None` where the JSON is none.
+pub fn trace(json: &str) -> Option<TrainingFile> {
+    let read = || trace::read(json).map(|trace| TrainingFile::Trace(Box::new(trace)));
+    trace::is_trace(json).then(|| read().unwrap_or_else(|error| TrainingFile::Unrecognised(error.to_string())))
 }
 
 /// Reads a configuration in YAML, JSON or TOML, or arguments; `None` where it is one of another trade.

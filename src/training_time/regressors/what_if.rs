@@ -49,6 +49,14 @@ impl Change {
         }
     }
 
+    /// The communicator over which its table was measured, if it is one that says so.
+    const fn over(&self) -> Option<Communicator> {
+        match self.to {
+            To::Table { over, .. } => over,
+            To::Times(_) => None,
+        }
+    }
+
     /// The ratio of the time of a collective over a communicator to the time in the table; `None` if the change or its
     /// table does not apply to it.
     pub fn scale(&self, name: &str, asked: Communicator) -> Option<f64> {
@@ -75,22 +83,38 @@ pub fn least_factor(changes: &[Change], catalogue: &Catalogue) -> f64 {
     of_operators.map(|change| factor(&change.function)).fold(1.0, f64::min)
 }
 
-/// Notes on the tables of the collectives that were used.
+/// The table that gives the time of a collective over a communicator: the last that was measured over it, or else the
+/// last that applies.
+fn nearest<'a>(
+    changes: impl Iterator<Item = &'a Change>,
+    name: &str,
+    asked: Communicator,
+) -> Option<&'a Change> {
+    changes.filter(|change| change.scale(name, asked).is_some()).max_by_key(|change| change.over() == Some(asked))
+}
+
+/// Notes on the tables of the collectives: what each was used for.
 pub fn table_notes(changes: &[Change], asked: &[(&str, Communicator)]) -> Vec<String> {
     let mut sentences = Vec::new();
     for change in changes {
-        let To::Table { over: Some(over), .. } = &change.to else { continue };
+        let Some(over) = change.over() else { continue };
         let mut own = asked.iter().filter(|(name, _)| *name == change.function);
         let Some((name, first)) = own.clone().next() else { continue };
-        sentences.push(match own.find(|(name, communicator)| change.scale(name, *communicator).is_some()) {
-            Some((_, communicator)) if communicator == over => {
+        let is_used = |(name, over): &&(&str, Communicator)| {
+            nearest(changes.iter(), name, *over).is_some_and(|used| std::ptr::eq(used, change))
+        };
+        sentences.push(match own.find(is_used) {
+            Some((_, communicator)) if *communicator == over => {
                 format!("{name} is as the curve over {over} GPUs says.")
             }
             Some((_, communicator)) => {
                 format!("{name} over {communicator} GPUs has the bus bandwidth of the curve over {over}.")
             }
+            None if asked.iter().any(|(other, over)| other == name && nearest(changes.iter(), name, *over).is_some()) => {
+                format!("The curve of {name} over {over} GPUs is not used: others are nearer to those of the run.")
+            }
             None => {
-                let [of_run, of_curve] = [first, over]
+                let [of_run, of_curve] = [*first, over]
                     .map(|communicator| if communicator.nodes > 1 { "between nodes" } else { "within a node" });
                 format!(
                     "{name} stays as it is: over {first} GPUs it is {of_run}, and the curve over {over} {of_curve}."
@@ -149,8 +173,10 @@ impl<R: Regressors + ?Sized> Regressors for WhatIf<'_, R> {
         let fits = |change: &Change| {
             change.function == name && change.communicator.is_none_or(|changed| changed == communicator)
         };
-        let mut tables = self.changes.iter().rev().filter_map(|(change, curve)| Some((change, curve.as_ref()?)));
-        let table = tables.find_map(|(change, curve)| Some((curve, change.scale(name, communicator)?)));
+        let table = nearest(self.changes.iter().map(|(change, _)| *change), name, communicator).and_then(|change| {
+            let (_, curve) = self.changes.iter().find(|(known, _)| std::ptr::eq(*known, change))?;
+            Some((curve.as_ref()?, change.scale(name, communicator)?))
+        });
         let said = self.regressors.collective(name, elements, communicator);
         let mut said = match (table, said) {
             (Some((curve, times)), said) => {

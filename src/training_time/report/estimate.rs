@@ -19,6 +19,8 @@ use crate::{
 pub(crate) type EstimatedModel = (String, Transformer, Result<Estimated, String>);
 
 const MODEL: Tab = Tab::new("model", "Model");
+const TRACES: Tab = Tab::new("traces", "Traces");
+const EXCHANGES: Tab = Tab::new("exchanges", "Exchanges");
 
 /// Makes the report where there are no samples.
 pub(crate) fn report(
@@ -52,6 +54,35 @@ pub(crate) fn report(
                 .as_picture()
                 .on(STEP),
             );
+            let exchanges = listing::exchanges(answer);
+            sections.push(
+                Section {
+                    text: vec!["Slide a time, or give an exchange another curve: the step and the layouts follow.".into()],
+                    tables: if exchanges.rows.is_empty() {
+                        Vec::new()
+                    } else {
+                        vec![Exhibit::new("exchanges", "What ranks exchange", exchanges)]
+                    },
+                    ..Section::with_form(Group::WhatIf)
+                }
+                .on(EXCHANGES),
+            );
+            if !answer.traces.is_empty() {
+                sections.push(
+                    Section {
+                        title: "Traces".into(),
+                        text: answer.traces.iter().map(|trace| sentence(&listing::trace_in_words(trace))).collect(),
+                        tables: (1..)
+                            .zip(&answer.traces)
+                            .map(|(number, trace)| {
+                                Exhibit::new(&format!("trace-{number}"), "Where a traced step goes", listing::trace(trace))
+                            })
+                            .collect(),
+                        ..Section::default()
+                    }
+                    .on(TRACES),
+                );
+            }
             sections.push(
                 Section {
                     text: vec![sentence(&listing::searched(&answer.layouts))],

@@ -1,0 +1,176 @@
+//! Collectives that were measured. They correct the times by the bandwidth of links: an exchange takes what links say,
+//! times the ratio of measured to computed time at the nearest size and group that were measured.
+
+use super::{
+    device::Device,
+    exchange::{Exchange, Group, Operation, TimedExchange},
+};
+use crate::{collective::Collective, learn::curve::Curve, training_time::samples::Communicator};
+
+/// What a step exchanges something for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExchangeUse {
+    /// Activations of the ranks that split a matrix.
+    Tensor,
+    /// Gradients of replicas.
+    Gradients,
+    /// Parameters of replicas that hold a share of them each.
+    Parameters,
+    /// Activations of one stage for the next.
+    Messages,
+    /// Tokens for experts on other ranks.
+    Experts,
+    /// Keys and values of the ranks that split a sequence.
+    Sequence,
+}
+
+impl ExchangeUse {
+    /// The exchange in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tensor => "Tensor groups",
+            Self::Gradients => "Gradients",
+            Self::Parameters => "Parameters",
+            Self::Messages => "Messages between stages",
+            Self::Experts => "Tokens to experts and back",
+            Self::Sequence => "Keys and values",
+        }
+    }
+
+    /// What a measured collective says something about; nothing of a collective that no step has.
+    pub const fn of(collective: Collective) -> &'static [Self] {
+        match collective {
+            // A ring passes the same links in all three.
+            Collective::AllReduce | Collective::AllGather | Collective::ReduceScatter => {
+                &[Self::Tensor, Self::Gradients, Self::Parameters]
+            }
+            Collective::SendRecv => &[Self::Messages],
+            Collective::AllToAll => &[Self::Experts],
+            _ => &[],
+        }
+    }
+}
+
+/// The times of a collective that was measured, for one use.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasuredCurve {
+    /// What the step exchanges it for.
+    pub of: ExchangeUse,
+    /// The GPUs over which it was measured.
+    pub over: Communicator,
+    /// The collective.
+    pub collective: Collective,
+    curve: Curve,
+}
+
+impl MeasuredCurve {
+    /// The times in µs over sizes in bytes as nccl-tests counts them; `None` where no point is usable, or no step has
+    /// such a collective.
+    pub fn new(of: ExchangeUse, collective: Collective, over: Communicator, points: &[(f64, f64)]) -> Option<Self> {
+        let is_usable = |(bytes, us): &&(f64, f64)| *bytes > 0.0 && *us > 0.0 && bytes.is_finite() && us.is_finite();
+        let curve = Curve::through(points.iter().filter(is_usable).copied().collect(), false)?;
+        let is_known = ExchangeUse::of(collective).contains(&of) && over.ranks() > 1;
+        is_known.then_some(Self { of, over, collective, curve })
+    }
+
+    const fn operation(&self) -> Operation {
+        match self.collective {
+            Collective::AllGather | Collective::ReduceScatter => Operation::Gather,
+            Collective::SendRecv => Operation::Message,
+            // All data goes to another rank each: one copy of it.
+            Collective::AllToAll => Operation::ToExperts { copies: 1.0 },
+            _ => Operation::AllReduce,
+        }
+    }
+
+    fn is_of(&self, exchange: &Exchange) -> bool {
+        std::mem::discriminant(&self.operation()) == std::mem::discriminant(&exchange.operation)
+    }
+
+    fn group(&self) -> Group {
+        match self.operation() {
+            Operation::Message => Group::pair(self.over.nodes < 2),
+            _ => Group { ranks: self.over.ranks(), linked: self.over.per_node },
+        }
+    }
+
+    /// The measured over the computed time at this size, or at the nearest that was measured.
+    pub(super) fn ratio(&self, device: &Device, bytes: f64) -> f64 {
+        let points = self.curve.points();
+        let ends = points.first().zip(points.last());
+        let bytes = ends.map_or(bytes, |(first, last)| bytes.clamp(first.0, last.0));
+        let computed = device.links_us(self.operation(), self.group(), bytes);
+        if computed > 0.0 { self.curve.at(bytes) / computed } else { 1.0 }
+    }
+
+    /// Whether the size is among those that were measured.
+    fn is_inside(&self, bytes: f64) -> bool {
+        let points = self.curve.points();
+        points.first().zip(points.last()).is_some_and(|(first, last)| (first.0..=last.0).contains(&bytes))
+    }
+}
+
+/// Where the time of an exchange is from that nothing measured is near to.
+pub const LINKS: &str = "links";
+
+/// All collectives that were measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MeasuredCollectives(pub Vec<MeasuredCurve>);
+
+impl MeasuredCollectives {
+    /// What was measured nearest to an exchange: of its use, and between nodes if it is. The same group comes before
+    /// others, then the same operation, then the group of the nearest number of ranks.
+    pub(super) fn of(&self, exchange: &Exchange) -> Option<&MeasuredCurve> {
+        let usable = |curve: &&MeasuredCurve| {
+            curve.of == exchange.of && curve.group().spans_nodes() == exchange.group.spans_nodes()
+        };
+        let distance = |curve: &MeasuredCurve| {
+            let times = f64::from(curve.group().ranks) / f64::from(exchange.group.ranks);
+            (curve.group() != exchange.group, !curve.is_of(exchange), crate::math::log2(times).abs())
+        };
+        let nearer = |a: &&MeasuredCurve, b: &&MeasuredCurve| {
+            let (a, b) = (distance(a), distance(b));
+            (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2))
+        };
+        self.0.iter().filter(usable).min_by(nearer)
+    }
+
+    /// Where the time of an exchange is from: `measured`, `as over 2×8`, or `links`.
+    pub fn basis(&self, exchange: &Exchange) -> String {
+        let Some(curve) = self.of(exchange) else { return LINKS.to_owned() };
+        match (curve.group() == exchange.group && curve.is_of(exchange), curve.is_inside(exchange.message_bytes())) {
+            (true, true) => "measured".to_owned(),
+            (true, false) => "measured at other sizes".to_owned(),
+            (false, _) => format!("as {} over {}", curve.collective, curve.over),
+        }
+    }
+
+    /// What was measured and is nearest to none of these exchanges, in words.
+    pub fn unused(&self, exchanges: &[TimedExchange]) -> Vec<String> {
+        let used: Vec<_> = exchanges.iter().filter_map(|timed| self.of(&timed.exchange)).collect();
+        let name = |curve: &MeasuredCurve| format!("{} over {}", curve.collective, curve.over);
+        let mut unused: Vec<String> = Vec::new();
+        for curve in &self.0 {
+            let is_same = |used: &&MeasuredCurve| (used.collective, used.over) == (curve.collective, curve.over);
+            if !used.iter().any(is_same) && !unused.contains(&name(curve)) {
+                unused.push(name(curve));
+            }
+        }
+        unused
+    }
+}
+
+/// Times that are asked about instead of the expected ones: 1 where nothing changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Changes {
+    /// Factors on exchanges, in the order of [`ExchangeUse`].
+    pub exchanges: [f64; 6],
+    /// The factor on the kernels of layers, such as their slowdown beside collectives.
+    pub operators: f64,
+}
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self { exchanges: [1.0; 6], operators: 1.0 }
+    }
+}

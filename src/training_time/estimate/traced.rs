@@ -1,0 +1,194 @@
+//! Traces beside an estimate: a step of one's own with its parts, and collectives that were measured.
+
+use super::{
+    collectives::{ExchangeUse, MeasuredCurve},
+    device::Device,
+    given_layout::GivenLayout,
+    own_steps::OwnStep,
+    question::EstimateSettings,
+};
+use crate::{
+    collective::Collective,
+    text::excerpt,
+    training_time::{
+        catalogue::Catalogue,
+        models::Transformer,
+        samples::Communicator,
+        trace::{Trace, TracedParts},
+    },
+};
+
+/// A traced step, beside what is computed for it before any factor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparedTrace {
+    /// The trace's file.
+    pub name: String,
+    /// The GPUs of its job.
+    pub gpus: u64,
+    /// Its layout.
+    pub layout: GivenLayout,
+    /// The time of its step in µs.
+    pub step_us: f64,
+    /// What it goes into.
+    pub parts: TracedParts,
+    /// The same by kernels alone and the bandwidth of links, in µs: kernels that are not attention, attention, and
+    /// exchanges that nothing hides.
+    pub computed_us: [f64; 3],
+}
+
+/// Why a trace is not used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnusedTrace {
+    /// It is of another GPU.
+    #[error("it is of {traced}, and the step of {asked}")]
+    OtherGpu {
+        /// The GPU of the trace.
+        traced: String,
+        /// The GPU that is asked about.
+        asked: String,
+    },
+    /// It is of another model.
+    #[error("it is of a model of width {traced}, and {asked} is the width of the one that is asked about")]
+    OtherModel {
+        /// The width in the trace.
+        traced: u32,
+        /// The width that is asked about.
+        asked: u32,
+    },
+    /// Its groups do not make its ranks.
+    #[error("its groups are tp {tensor} × pp {pipeline} × cp {context}, which does not divide its {ranks} ranks")]
+    Groups {
+        /// Ranks of a tensor group.
+        tensor: u32,
+        /// Stages.
+        pipeline: u32,
+        /// Ranks that share a sequence.
+        context: u32,
+        /// Ranks of the job.
+        ranks: u64,
+    },
+}
+
+/// A degree of a layout.
+type Degree = fn(&mut GivenLayout) -> &mut u32;
+
+/// The names of groups by which degrees are known: those of PyTorch's device mesh, as TorchTitan names its dimensions,
+/// and those of Megatron-LM (`megatron/core/parallel_state.py`).
+const GROUPS: [([&str; 2], Degree); 4] = [
+    (["mesh_tp", "TENSOR_MODEL_PARALLEL_GROUP"], |layout| &mut layout.tensor),
+    (["mesh_pp", "PIPELINE_MODEL_PARALLEL_GROUP"], |layout| &mut layout.pipeline),
+    (["mesh_cp", "CONTEXT_PARALLEL_GROUP"], |layout| &mut layout.context),
+    (["mesh_ep", "EXPERT_MODEL_PARALLEL_GROUP"], |layout| &mut layout.expert),
+];
+
+impl EstimateSettings {
+    /// The steps of traces, and their collectives for the device; with the traces that can't be used.
+    pub(super) fn traced(
+        &self,
+        model: &Transformer,
+        catalogue: &Catalogue,
+        device: &mut Device,
+        traces: &[(String, Trace)],
+    ) -> (Vec<(String, OwnStep)>, Vec<String>) {
+        let (mut steps, mut unused) = (Vec::new(), Vec::new());
+        for (name, trace) in traces {
+            match self.traced_step(model, catalogue, device, trace) {
+                Ok(step) => {
+                    steps.push((name.clone(), step));
+                    device.collectives.0.extend(curves(trace, device.linked_gpus));
+                }
+                Err(why) => unused.push(format!("{}: {why}", excerpt(name))),
+            }
+        }
+        (steps, unused)
+    }
+
+    /// The step of a trace: its layout by its groups, or else as files and question say; its batch by what it embeds.
+    fn traced_step(
+        &self,
+        model: &Transformer,
+        catalogue: &Catalogue,
+        device: &Device,
+        trace: &Trace,
+    ) -> Result<OwnStep, UnusedTrace> {
+        // The catalogue has the driver's names without their blanks.
+        let known = trace.gpu.as_deref().and_then(|name| catalogue.gpu(&name.replace(' ', "")));
+        if let Some(other) = known.filter(|gpu| gpu.name != device.name) {
+            return Err(UnusedTrace::OtherGpu { traced: other.name.clone(), asked: device.name.clone() });
+        }
+        if let Some(inputs) = trace.inputs.filter(|inputs| inputs.hidden != model.hidden) {
+            return Err(UnusedTrace::OtherModel { traced: inputs.hidden, asked: model.hidden });
+        }
+        let gpus = trace.world_size.map_or(self.gpus, u64::from);
+        let mut layout = self.layout.unwrap_or_default();
+        let ranks_of = |names: &[&str; 2]| {
+            let own = trace.groups.iter().find(|group| names.contains(&group.name.as_str()));
+            own.map(|group| group.ranks.max(1))
+        };
+        // Of a rank that is in one such group, the others are left out where they are of one rank.
+        if GROUPS.iter().any(|(names, _)| ranks_of(names).is_some()) {
+            for (names, degree) in &GROUPS {
+                *degree(&mut layout) = ranks_of(names).unwrap_or(1);
+            }
+        }
+        let GivenLayout { tensor, pipeline, context, .. } = layout;
+        let product = layout.replica_gpus().max(1);
+        if !gpus.is_multiple_of(product) {
+            return Err(UnusedTrace::Groups { tensor, pipeline, context, ranks: gpus });
+        }
+        let mut step = OwnStep {
+            gpus,
+            layout,
+            sequence: None,
+            global_batch: None,
+            time_us: trace.step_us,
+            line: 0,
+            parts: Some(trace.parts),
+        };
+        if let Some(inputs) = trace.inputs {
+            step.layout.micro_batch = inputs.micro_batch;
+            step.sequence = Some(inputs.tokens.saturating_mul(context));
+            let of_replica = u64::from(inputs.micro_batch) * u64::from(inputs.micro_batches);
+            step.global_batch = Some(of_replica.saturating_mul(gpus / product));
+        }
+        Ok(step)
+    }
+
+    /// A traced step beside what is computed for it; `None` if its layout is not possible.
+    pub(super) fn compared(
+        &self,
+        model: &Transformer,
+        device: &Device,
+        name: String,
+        step: &OwnStep,
+    ) -> Option<ComparedTrace> {
+        let columns = self.own_columns(model, device, step).ok()?;
+        Some(ComparedTrace {
+            name,
+            gpus: step.gpus,
+            layout: step.layout,
+            step_us: step.time_us,
+            parts: step.parts?,
+            computed_us: columns.times.minus(columns.bubble).parts(),
+        })
+    }
+}
+
+/// The collectives of a trace, by what a step exchanges: the shortest of at least three calls.
+fn curves(trace: &Trace, gpus_per_node: u32) -> Vec<MeasuredCurve> {
+    /// Calls that are needed: of fewer, even the shortest may have waited.
+    const CALLS: u32 = 3;
+    let mut groups: Vec<(Collective, Communicator, Vec<(f64, f64)>)> = Vec::new();
+    for call in trace.collectives.iter().filter(|call| call.calls >= CALLS) {
+        let (over, point) = (call.over(gpus_per_node), (call.size_bytes, call.shortest_us));
+        match groups.iter_mut().find(|(collective, known, _)| (*collective, *known) == (call.collective, over)) {
+            Some((.., points)) => points.push(point),
+            None => groups.push((call.collective, over, vec![point])),
+        }
+    }
+    let of = |(collective, over, points): &(Collective, Communicator, Vec<(f64, f64)>)| {
+        let uses = ExchangeUse::of(*collective).iter();
+        uses.filter_map(|of| MeasuredCurve::new(*of, *collective, *over, points)).collect::<Vec<_>>()
+    };
+    groups.iter().flat_map(of).collect()
+}

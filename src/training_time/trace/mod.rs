@@ -1,0 +1,114 @@
+//! Traces of training steps: where the time of one rank's kernels goes.
+//!
+//! A trace measures what an estimate computes: how long kernels take, and how much of exchanges nothing hides. Its step
+//! counts as one of one's own, with its parts.
+
+mod kernels;
+mod kineto;
+
+pub use self::kineto::{is_trace, read};
+use super::samples::Communicator;
+use crate::collective::Collective;
+
+/// A trace of one rank over some steps.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// The GPU's name, where the trace has it.
+    pub gpu: Option<String>,
+    /// The number of ranks of the job, where the trace has it.
+    pub world_size: Option<u32>,
+    /// The groups of ranks to which this rank belongs.
+    pub groups: Vec<ProcessGroup>,
+    /// The number of steps that it covers, at least 1.
+    pub steps: u32,
+    /// The time of a step in µs, the mean.
+    pub step_us: f64,
+    /// What a step's time goes into.
+    pub parts: TracedParts,
+    /// What the first stage embeds, where shapes were recorded.
+    pub inputs: Option<TracedInputs>,
+    /// Collectives of which the trace has the sizes.
+    pub collectives: Vec<TracedCollective>,
+    /// Events that were left out, in words.
+    pub left_out: Vec<String>,
+}
+
+/// Ranks that exchange something, by the name that the software gives them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessGroup {
+    /// The description, such as `mesh_tp` or `TENSOR_MODEL_PARALLEL_GROUP`.
+    pub name: String,
+    /// The number of its ranks.
+    pub ranks: u32,
+}
+
+/// Times in µs of a step on one rank. What is missing to the step's time is neither: waiting for the host or for other
+/// stages.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TracedParts {
+    /// Kernels that are neither attention nor communication, one after the other.
+    pub compute_us: f64,
+    /// Kernels of attention.
+    pub attention_us: f64,
+    /// Communication while no other kernel ran.
+    pub exposed_us: f64,
+    /// Communication in all.
+    pub communication_us: f64,
+}
+
+/// The tokens that a stage embeds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TracedInputs {
+    /// Rows of the table on this rank.
+    pub vocabulary: u32,
+    /// The width of the model.
+    pub hidden: u32,
+    /// Sequences of a micro-batch.
+    pub micro_batch: u32,
+    /// Tokens of a sequence on this rank.
+    pub tokens: u32,
+    /// Micro-batches of a step.
+    pub micro_batches: u32,
+}
+
+/// Calls of a collective that are alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TracedCollective {
+    /// The collective.
+    pub collective: Collective,
+    /// The ranks of its group, in ascending order.
+    pub ranks: Vec<u32>,
+    /// The size in bytes, as nccl-tests counts it.
+    pub size_bytes: f64,
+    /// The shortest of the calls in µs: others waited longer for other ranks.
+    pub shortest_us: f64,
+    /// The number of calls.
+    pub calls: u32,
+}
+
+impl TracedCollective {
+    /// The nodes and the GPUs of each, where ranks are numbered node by node.
+    pub fn over(&self, gpus_per_node: u32) -> Communicator {
+        let mut nodes: Vec<u32> = self.ranks.iter().map(|rank| rank / gpus_per_node.max(1)).collect();
+        nodes.dedup();
+        let nodes = nodes.len().max(1) as u32;
+        Communicator { nodes, per_node: (self.ranks.len() as u32).div_ceil(nodes) }
+    }
+}
+
+/// Why a trace can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    /// It is no JSON.
+    #[error("is a trace that can't be read as JSON: {0}")]
+    Json(String),
+    /// No step is marked.
+    #[error(
+        "is a trace in which no step is marked (ProfilerStep): call step() of torch.profiler after each training step, \
+         with a schedule"
+    )]
+    NoStep,
+    /// Only the host was traced.
+    #[error("is a trace without kernels of a GPU: trace with ProfilerActivity.CUDA as well")]
+    NoKernel,
+}

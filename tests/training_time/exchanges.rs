@@ -1,0 +1,101 @@
+//! Collectives that were measured, in the step of an estimate.
+
+use std::ops::ControlFlow;
+
+use collectune::{
+    collective::Collective,
+    training_time::{
+        catalogue::Catalogue,
+        estimate::{
+            collectives::{Changes, ExchangeUse, MeasuredCollectives, MeasuredCurve},
+            given_layout::GivenLayout,
+            question::{EstimateSettings, Estimated},
+        },
+        models::known,
+        samples::Communicator,
+    },
+};
+
+const NODE: Communicator = Communicator { nodes: 1, per_node: 8 };
+const TWO_NODES: Communicator = Communicator { nodes: 2, per_node: 8 };
+
+/// Tensor groups of a node, replicas between nodes.
+fn asked(collectives: MeasuredCollectives, changes: Changes) -> Estimated {
+    let layout = Some(GivenLayout { tensor: 8, micro_batch: 1, ..GivenLayout::default() });
+    let settings = EstimateSettings { layout, collectives, changes, ..EstimateSettings::default() };
+    let model = known("llama-3.1-8b").unwrap();
+    settings.answer(&model, &Catalogue::built_in(), &[], &[], |_| ControlFlow::Continue(())).unwrap()
+}
+
+fn curve(of: Collective, over: Communicator, points: &[(f64, f64)]) -> Vec<MeasuredCurve> {
+    ExchangeUse::of(of).iter().filter_map(|part| MeasuredCurve::new(*part, of, over, points)).collect()
+}
+
+fn time_us(answer: &Estimated, of: ExchangeUse) -> (f64, String) {
+    let found = answer.exchanges.iter().find(|timed| timed.exchange.of == of).unwrap();
+    (found.time_us, found.basis.clone())
+}
+
+#[test]
+fn an_exchange_takes_as_long_as_it_was_measured() {
+    let before = asked(MeasuredCollectives::default(), Changes::default());
+    let (links_us, basis) = time_us(&before, ExchangeUse::Tensor);
+    assert_eq!(basis, "links");
+    // Sums of 32 MiB over a node: 8 sequences of 4,096 tokens of width 4,096 would be more.
+    let bytes = before.exchanges.iter().find(|timed| timed.exchange.of == ExchangeUse::Tensor).unwrap().exchange.bytes;
+    assert_eq!(bytes, 33_554_432.0);
+    let measured = curve(Collective::AllReduce, NODE, &[(16_777_216.0, 300.0), (67_108_864.0, 900.0)]);
+    let after = asked(MeasuredCollectives(measured), Changes::default());
+    assert_eq!(time_us(&after, ExchangeUse::Tensor), (500.0, "measured".to_owned()));
+    assert!(links_us < 500.0 && before.step.time_us < after.step.time_us);
+    // What was measured within a node says nothing of what crosses nodes.
+    assert_eq!(time_us(&after, ExchangeUse::Gradients), time_us(&before, ExchangeUse::Gradients));
+    // Beyond the sizes that were measured the ratio to links stays.
+    let small = curve(Collective::AllReduce, NODE, &[(1_048_576.0, 100.0)]);
+    let (small_us, basis) = time_us(&asked(MeasuredCollectives(small), Changes::default()), ExchangeUse::Tensor);
+    assert!(basis == "measured at other sizes" && small_us > links_us, "{basis} {small_us} {links_us}");
+}
+
+#[test]
+fn another_group_keeps_the_ratio_to_its_links() {
+    let before = asked(MeasuredCollectives::default(), Changes::default());
+    // Twice as slow as links would be, at any size, over two nodes and by another collective.
+    let bytes = 1e9;
+    let links = asked(MeasuredCollectives(curve(Collective::AllReduce, TWO_NODES, &[(bytes, 1.0)])), Changes::default());
+    let ratio = time_us(&links, ExchangeUse::Gradients).0 / time_us(&before, ExchangeUse::Gradients).0;
+    let slower = curve(Collective::AllReduce, TWO_NODES, &[(bytes, 2.0 / ratio)]);
+    let after = asked(MeasuredCollectives(slower), Changes::default());
+    let (us, basis) = time_us(&after, ExchangeUse::Gradients);
+    assert!((us / time_us(&before, ExchangeUse::Gradients).0 - 2.0).abs() < 1e-9, "{us}");
+    assert_eq!(basis, "as all_reduce over 2×8");
+    // The group's own curve comes before it.
+    let own = Communicator { nodes: 8, per_node: 1 };
+    let both = [curve(Collective::AllReduce, TWO_NODES, &[(bytes, 1.0)]), curve(Collective::ReduceScatter, own, &[(bytes, 9e4)])];
+    assert_eq!(time_us(&asked(MeasuredCollectives(both.concat()), Changes::default()), ExchangeUse::Gradients).0, 9e4);
+}
+
+#[test]
+fn what_was_measured_and_is_not_used_is_named() {
+    let measured = [
+        curve(Collective::AllToAll, NODE, &[(1e6, 50.0)]),
+        curve(Collective::AllReduce, NODE, &[(1e6, 50.0)]),
+        curve(Collective::Broadcast, NODE, &[(1e6, 50.0)]),
+        curve(Collective::AllReduce, Communicator { nodes: 1, per_node: 1 }, &[(1e6, 50.0)]),
+        curve(Collective::AllReduce, NODE, &[(0.0, 5.0), (f64::NAN, 5.0), (5.0, f64::INFINITY)]),
+    ];
+    let answer = asked(MeasuredCollectives(measured.concat()), Changes::default());
+    assert_eq!(answer.unused_collectives, ["alltoall over 1×8"]);
+}
+
+#[test]
+fn a_slower_exchange_or_operator_is_a_slower_step() {
+    let before = asked(MeasuredCollectives::default(), Changes::default());
+    let mut changes = Changes { operators: 1.25, ..Changes::default() };
+    assert!(asked(MeasuredCollectives::default(), changes).step.time_us > before.step.time_us);
+    changes = Changes::default();
+    changes.exchanges[ExchangeUse::Tensor as usize] = 3.0;
+    let after = asked(MeasuredCollectives::default(), changes);
+    let own = |answer: &Estimated| time_us(answer, ExchangeUse::Tensor).0;
+    assert!((own(&after) / own(&before) - 3.0).abs() < 1e-9);
+    assert!(after.step.time_us > before.step.time_us);
+}

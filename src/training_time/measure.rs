@@ -24,6 +24,25 @@ gpus,step_s,tp,pp,micro_batch
 END",
     },
     MeasureCommand {
+        title: "A trace of steps",
+        gives: "Leaves trace-0.json.gz and so on, of three steps each; give those of one rank or of several beside \
+                config.json",
+        needs: "PyTorch. In the training loop: from trace_steps import steps, then for batch in steps(loader, rank)",
+        file: "",
+        lines: "cat >trace_steps.py <<'END'
+from torch.profiler import ProfilerActivity, profile, schedule
+
+def steps(batches, rank):
+    name = 'trace-' + str(rank) + '.json.gz'
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True,
+                 schedule=schedule(wait=2, warmup=2, active=3, repeat=1),
+                 on_trace_ready=lambda traced: traced.export_chrome_trace(name)) as traced:
+        for batch in batches:
+            yield batch
+            traced.step()
+END",
+    },
+    MeasureCommand {
         title: "Samples of operators and collectives",
         gives: "Save it as sample.py; it leaves a table of each operator or collective in samples/: give the folder",
         needs: "PyTorch. Operators take about a minute on one GPU: python sample.py. Collectives: {launch on each node} \

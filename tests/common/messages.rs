@@ -388,6 +388,8 @@ const TEMPLATES: [(&str, &str); 34] = [
     ("training-time layouts", "training-time layouts {}"),
     ("training-time estimate", "training-time estimate {}"),
     ("training-time estimate", "training-time estimate gpt2-xl --steps {}"),
+    ("training-time estimate", "training-time estimate gpt2-xl --trace {}"),
+    ("training-time estimate", "training-time estimate gpt2-xl --collectives {}"),
     ("policy replay", "policy replay {} --seeds 0"),
     ("policy export", "policy export {} --reader example"),
     ("policy export", "policy export {rewards} --schedule {}"),

@@ -27,6 +27,7 @@ use crate::{
             collectives::{ExchangeUse, MeasuredCollectives, MeasuredCurve},
             device::Precision,
             efficiency::AttentionKernel,
+            exchange::TimedExchange,
             given_layout::GivenLayout,
             layouts::{MOST_GPUS, RankedLayout},
             listing::{self, name_of},
@@ -34,6 +35,7 @@ use crate::{
             question::{EstimateSettings, Estimated},
             stack::{Recomputation, Sharding, Stack},
             step::Schedule,
+            traced::ComparedTrace,
         },
         memory::{GIB, RESERVE_GIB},
         bundle::DroppedFile,
@@ -443,6 +445,10 @@ fn json(model: &Transformer, answer: &Estimated, notes: &[String]) -> impl Seria
         components_us: components,
         tokens_per_second_per_gpu: answer.step.tokens_per_s_per_gpu,
         mfu: answer.step.model_flop_share,
+        /// What ranks of the busiest stage exchange.
+        exchanges: answer.exchanges.iter().map(exchange).collect::<Vec<_>>(),
+        /// Steps of traces, beside what is computed for them.
+        traces: answer.traces.iter().map(traced).collect::<Vec<_>>(),
         memory_gib: answer.step.memory_bytes / GIB,
         fits: answer.step.first_too_much.is_none(),
         price_per_step: answer.price_per_step,
@@ -451,6 +457,41 @@ fn json(model: &Transformer, answer: &Estimated, notes: &[String]) -> impl Seria
         layouts: answer.layouts.ranked.iter().map(ranked).collect::<Vec<_>>(),
         /// The notes that were also written to stderr.
         notes: notes,
+    }
+}
+
+fn exchange(timed: &TimedExchange) -> impl Serialize {
+    let group = timed.exchange.group;
+    object! {
+        exchange: timed.exchange.of.name(),
+        collective: listing::collective(&timed.exchange).name(),
+        ranks: group.ranks,
+        ranks_of_a_node: group.linked,
+        size_bytes: timed.exchange.message_bytes(),
+        calls: timed.times,
+        time_us: timed.time_us,
+        /// `links`, `measured`, or what was measured nearby.
+        from: &timed.basis,
+    }
+}
+
+fn traced(trace: &ComparedTrace) -> impl Serialize {
+    let [compute_us, attention_us, exposed_us] = trace.computed_us;
+    object! {
+        file: &trace.name,
+        gpus: trace.gpus,
+        tp: trace.layout.tensor,
+        pp: trace.layout.pipeline,
+        cp: trace.layout.context,
+        micro_batch: trace.layout.micro_batch,
+        step_us: trace.step_us,
+        kernels_us: trace.parts.compute_us,
+        attention_us: trace.parts.attention_us,
+        /// Communication while no other kernel runs.
+        exposed_us: trace.parts.exposed_us,
+        communication_us: trace.parts.communication_us,
+        /// The first three by kernels alone and links, before any factor.
+        computed_us: object! { kernels_us: compute_us, attention_us: attention_us, exposed_us: exposed_us },
     }
 }
 

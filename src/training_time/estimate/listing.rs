@@ -3,7 +3,7 @@
 use super::{
     answer::StepEstimate,
     collectives::{ExchangeUse, LINKS},
-    exchange::{Operation, TimedExchange},
+    exchange::{Exchange, Operation, TimedExchange},
     layouts::{Layouts, RankedLayout},
     question::Estimated,
     stack::{Recomputation, Sharding},
@@ -172,7 +172,19 @@ pub fn components(step: &StepEstimate) -> Listing {
 /// A size as people write it, exact if that is short.
 fn message_size(bytes: f64) -> String {
     let bytes = bytes.round() as u64;
-    if bytes < 1024 || bytes.is_multiple_of(1024) { Size(bytes).to_string() } else { file_size(bytes) }
+    let exact = Size(bytes).to_string();
+    if exact.len() <= "1023 MiB".len() { exact } else { file_size(bytes) }
+}
+
+/// The collective that an exchange is.
+pub const fn collective(exchange: &Exchange) -> Collective {
+    match (exchange.operation, exchange.of) {
+        (Operation::AllReduce, _) => Collective::AllReduce,
+        (Operation::Gather, ExchangeUse::Gradients) => Collective::ReduceScatter,
+        (Operation::Gather, _) => Collective::AllGather,
+        (Operation::Around | Operation::Message, _) => Collective::SendRecv,
+        (Operation::ToExperts { .. }, _) => Collective::AllToAll,
+    }
 }
 
 /// What ranks exchange, with the sizes that a tuner is asked about.
@@ -187,18 +199,11 @@ pub fn exchanges(answer: &Estimated) -> Listing {
         Column::words("From", "links: by their bandwidth; else what was measured"),
     ];
     let row = |TimedExchange { exchange, times, time_us, basis }: &TimedExchange| {
-        let collective = match (exchange.operation, exchange.of) {
-            (Operation::AllReduce, _) => Collective::AllReduce,
-            (Operation::Gather, ExchangeUse::Gradients) => Collective::ReduceScatter,
-            (Operation::Gather, _) => Collective::AllGather,
-            (Operation::Around | Operation::Message, _) => Collective::SendRecv,
-            (Operation::ToExperts { .. }, _) => Collective::AllToAll,
-        };
         let group = exchange.group;
         let over = Communicator { nodes: group.ranks.div_ceil(group.linked), per_node: group.linked };
         vec![
             Entry::text(exchange.of.name()),
-            Entry::text(collective.name()),
+            Entry::text(collective(exchange).name()),
             Entry::text(over.to_string()),
             Entry::number(Some(exchange.message_bytes()), message_size),
             Entry::number(Some(*times), |times| grouped(times.round() as u64)),

@@ -207,13 +207,15 @@ fn figures(outcome: &Outcome) -> Vec<Figure> {
 
 /// The effect of the changes in a sentence; `None` if there are none.
 fn changed(outcome: &Outcome) -> Option<String> {
-    let before = outcome.unchanged_us?;
-    let change = (outcome.step.total_us / before - 1.0) * 100.0;
-    Some(if outcome.step.total_us == before {
-        "What is changed changes nothing here.".to_owned()
-    } else {
-        format!("The changes make it {} ({} before).", percent(change), time(before))
-    })
+    Some(changed_by(outcome.step.total_us, outcome.unchanged_us?))
+}
+
+/// The effect of changes on the time of a step in a sentence.
+fn changed_by(after_us: f64, before_us: f64) -> String {
+    if after_us == before_us {
+        return "What is changed changes nothing here.".to_owned();
+    }
+    format!("The changes make it {} ({} before).", percent((after_us / before_us - 1.0) * 100.0), time(before_us))
 }
 
 /// The step with other times, beside what can be changed.

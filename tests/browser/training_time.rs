@@ -345,6 +345,37 @@ fn steps_of_one_s_own_and_files_that_are_no_model_are_told_apart() {
     page.assert_clean();
 }
 
+/// A curve that Tuning recommends, and a trace, in a step that is estimated.
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn what_was_measured_goes_into_an_estimated_step() {
+    let sweep = b"collective,num_nodes,num_gpus,size_bytes,time_ip,busbw_ip,algo,proto,nchannels\n\
+        all_reduce_perf,1,8,16777216,200,146.8,,,\nall_reduce_perf,1,8,33554432,400,146.8,,,\n\
+        all_reduce_perf,1,8,67108864,800,146.8,,,\nall_reduce_perf,1,8,33554432,300,195.7,RING,SIMPLE,16\n";
+    let trace = br#"{"distributedInfo": {"world_size": 8}, "traceEvents": [
+        {"cat": "user_annotation", "name": "ProfilerStep#1", "ts": 1e6, "dur": 1e6},
+        {"cat": "kernel", "name": "nvjet", "ts": 1e6, "dur": 7e5},
+        {"cat": "kernel", "name": "flash_fwd", "ts": 17e5, "dur": 1e5}]}"#;
+    let page = Page::with_files(&[("config.json", MODEL), ("rank0.json", trace), ("sweep.csv", sweep)]);
+    page.wait_until_idle();
+    page.click("link", "Tuning");
+    page.wait_until_idle();
+    page.click("button", "Use this curve in training time");
+    page.wait_until_idle();
+    assert!(page.fragment().contains("x.tensor-curve=1x8"), "{}", page.fragment());
+    page.wait_until(|| answer(&page).contains("by 1 step of your own"), "the trace is a step");
+    page.show("Traces");
+    page.wait_for_text("rank0.json has a step of 1.000 s on 8 GPUs");
+    page.show("Exchanges");
+    assert!(page.rows("What ranks exchange") >= 1);
+    page.fill("Operators of a layer ×", "1.5");
+    page.wait_until_idle();
+    page.wait_for_text("The changes make it +");
+    page.resize(360, 800);
+    assert_fits_a_phone(&page);
+    page.assert_clean();
+}
+
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn what_a_training_program_reads_and_logs_is_answered_as_it_says() {

@@ -241,3 +241,53 @@ fn a_step_is_estimated_from_a_script_and_deepspeed_s_settings() {
     let unused = collectune(&["training-time", "estimate", "gpt2-xl", "--recompute", "layers"]);
     assert!(text(&unused.stderr).contains("--recompute is not used"), "{}", text(&unused.stderr));
 }
+
+/// What nccl-tests measured, and a trace of torch.profiler, in an estimated step.
+#[test]
+fn an_estimate_takes_what_was_measured() {
+    let folder = TempDir::new().unwrap();
+    let sweep = write(
+        &folder,
+        "sweep.csv",
+        "collective,num_nodes,num_gpus,size_bytes,time_ip,busbw_ip,algo,proto,nchannels\n\
+         all_reduce_perf,1,8,16777216,200,146.8,,,\nall_reduce_perf,1,8,33554432,400,146.8,,,\n\
+         all_reduce_perf,1,8,33554432,300,195.7,RING,SIMPLE,16\nbroadcast_perf,1,8,33554432,400,83.9,,,\n",
+    );
+    let asked = ["training-time", "estimate", "llama-3.1-8b", "--tp", "8", "--json", "--collectives", &sweep];
+    let said = collectune(&asked);
+    let notes = text(&said.stderr);
+    assert!(notes.contains("broadcast on 1 node, 8 ranks is not used: an estimated step has no broadcast"), "{notes}");
+    let answer: Value = serde_json::from_str(&ended(&said, 0)).unwrap();
+    let tensor = &answer["exchanges"][0];
+    assert_eq!((tensor["collective"].as_str(), tensor["from"].as_str()), (Some("all_reduce"), Some("measured")));
+    // The default's time, though a configuration is faster.
+    assert!((tensor["time_us"].as_f64().unwrap() - 400.0).abs() < 1.0, "{tensor}");
+
+    let events = |step: u32| {
+        let at = f64::from(step) * 1e6;
+        format!(
+            r#"{{"cat": "user_annotation", "name": "ProfilerStep#{step}", "ts": {at}, "dur": 1e6}},
+            {{"cat": "kernel", "name": "nvjet", "ts": {at}, "dur": 7e5}},
+            {{"cat": "kernel", "name": "flash_fwd", "ts": {}, "dur": 1e5}}"#,
+            at + 7e5
+        )
+    };
+    let traced = format!(r#"{{"distributedInfo": {{"world_size": 8}}, "traceEvents": [{},{}]}}"#, events(1), events(2));
+    let trace = write(&folder, "rank0.json", &traced);
+    let answer = json(&["training-time", "estimate", "llama-3.1-8b", "--trace", &trace, "--json"]);
+    let found = &answer["traces"][0];
+    assert_eq!((answer["own_steps"].as_u64(), found["file"].as_str()), (Some(1), Some("rank0.json")));
+    assert_eq!((found["step_us"].as_f64(), found["kernels_us"].as_f64()), (Some(1e6), Some(7e5)));
+    let people = ended(&collectune(&["training-time", "estimate", "llama-3.1-8b", "--trace", &trace]), 0);
+    assert!(people.contains("rank0.json has a step of 1.000 s on 8 GPUs, taken as tp 1, pp 1, cp 1"), "{people}");
+    // What is no trace is refused.
+    for (name, content, why) in [
+        ("none.json", r#"{"traceEvents": []}"#, "no step is marked"),
+        ("sweep.csv", "", "is no trace of torch.profiler"),
+    ] {
+        let path = if content.is_empty() { sweep.clone() } else { write(&folder, name, content) };
+        let refused = collectune(&["training-time", "estimate", "llama-3.1-8b", "--trace", &path]);
+        let said = text(&refused.stderr);
+        assert!(refused.status.code() == Some(1) && said.contains(why), "{said}");
+    }
+}

@@ -504,7 +504,8 @@ fn a_model_and_the_name_of_a_gpu_are_enough() {
         virtual_stages: best.virtual_stages,
         ..GivenLayout::default()
     };
-    let given = EstimateSettings { layout: Some(layout), ..settings.clone() }.answer(&model, &catalogue, &[], &[], go_on);
+    let given =
+        EstimateSettings { layout: Some(layout), ..settings.clone() }.answer(&model, &catalogue, &[], &[], go_on);
     assert_eq!(given.unwrap().step, answer.step);
     let shares: f64 = answer.layouts.ranked.iter().map(|layout| layout.best_share).sum();
     assert!(shares > 0.5 && shares <= 1.0 + 1e-9, "{shares}");

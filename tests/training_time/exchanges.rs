@@ -62,7 +62,8 @@ fn another_group_keeps_the_ratio_to_its_links() {
     let before = asked(MeasuredCollectives::default(), Changes::default());
     // Twice as slow as links would be, at any size, over two nodes and by another collective.
     let bytes = 1e9;
-    let links = asked(MeasuredCollectives(curve(Collective::AllReduce, TWO_NODES, &[(bytes, 1.0)])), Changes::default());
+    let links =
+        asked(MeasuredCollectives(curve(Collective::AllReduce, TWO_NODES, &[(bytes, 1.0)])), Changes::default());
     let ratio = time_us(&links, ExchangeUse::Gradients).0 / time_us(&before, ExchangeUse::Gradients).0;
     let slower = curve(Collective::AllReduce, TWO_NODES, &[(bytes, 2.0 / ratio)]);
     let after = asked(MeasuredCollectives(slower), Changes::default());
@@ -73,7 +74,8 @@ fn another_group_keeps_the_ratio_to_its_links() {
     let own = Communicator { nodes: 8, per_node: 1 };
     let reduced = before.exchanges.iter().find(|timed| timed.exchange.of == ExchangeUse::Gradients).unwrap();
     let points = [(reduced.exchange.bytes, 9e4)];
-    let both = [curve(Collective::AllReduce, TWO_NODES, &[(bytes, 1.0)]), curve(Collective::ReduceScatter, own, &points)];
+    let both =
+        [curve(Collective::AllReduce, TWO_NODES, &[(bytes, 1.0)]), curve(Collective::ReduceScatter, own, &points)];
     let (us, basis) = time_us(&asked(MeasuredCollectives(both.concat()), Changes::default()), ExchangeUse::Gradients);
     assert!((us - 9e4).abs() < 1e-6 && basis == "measured", "{us} {basis}");
 }

@@ -217,17 +217,10 @@ fn a_traced_step_says_more_than_its_time() {
             exposed_us: noisy(exchange),
             communication_us: 0.0,
         };
-        let step = MeasuredColumns {
-            columns: measured,
-            time_us: noisy(real.time_us(&measured)),
-            weight: 1.0,
-            parts: None,
-        };
-        let found = [
-            LEARNT,
-            LEARNT.moved_by(&[step]),
-            LEARNT.moved_by(&[MeasuredColumns { parts: Some(parts), ..step }]),
-        ];
+        let step =
+            MeasuredColumns { columns: measured, time_us: noisy(real.time_us(&measured)), weight: 1.0, parts: None };
+        let found =
+            [LEARNT, LEARNT.moved_by(&[step]), LEARNT.moved_by(&[MeasuredColumns { parts: Some(parts), ..step }])];
         for (errors, found) in errors.iter_mut().zip(found) {
             errors.extend(asked.iter().map(|of| ln(found.time_us(of) / real.time_us(of)).abs()));
         }
@@ -236,7 +229,9 @@ fn a_traced_step_says_more_than_its_time() {
         errors.sort_by(f64::total_cmp);
         errors[errors.len() / 2] * 100.0
     });
-    println!("other layouts, median error: {without:.1} % without steps, {timed:.1} % by a step, {traced:.1} % by a trace");
+    println!(
+        "other layouts, median error: {without:.1} % without steps, {timed:.1} % by a step, {traced:.1} % by a trace"
+    );
     assert!(traced < 0.5 * timed.min(without), "{without} {timed} {traced}");
 }
 

@@ -1,10 +1,11 @@
 //! What the page does: a dropped bundle with a run gives the breakdown without another question.
 
 use collectune::{
+    collective::Collective,
     form::{Choices, Control},
     intake::{self, FileContent},
     progress::{Progress, Silent},
-    registry::work,
+    registry::{passed_values::receive, work},
     report::{Contents, Workbench},
     training_time::form::TrainingTime,
     training_time::{
@@ -16,7 +17,7 @@ use collectune::{
         simulate::Simulation,
         study::{self, Settings},
     },
-    workbench::{ReportContext, Study},
+    workbench::{PassedValue, ReportContext, Study, TimeCurve},
 };
 
 use super::support::real;
@@ -398,4 +399,51 @@ fn the_full_grid_is_searched_to_its_end() {
     let mut again = opened(&[(format!("Perlmutter/operator/{key}"), text)]);
     again.extend(bare);
     assert_eq!(DroppedFiles::new(again).bundle().clusters[0].settings.len(), 2);
+}
+
+fn reported(bench: &TrainingTime) -> String {
+    let material = ReportContext { files: Vec::new(), problems: Vec::new() };
+    let report = bench.report(material, &Contents::default()).unwrap();
+    let sections = report.sections.iter().flat_map(|section| section.text.clone());
+    let rows = report.sections.iter().flat_map(|section| &section.tables).flat_map(|table| &table.listing.rows);
+    let cells = rows.map(|row| row.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>().join(" "));
+    report.summary.iter().cloned().chain(sections).chain(cells).collect::<Vec<_>>().join("\n")
+}
+
+/// What Tuning passes is used by an estimated step; a curve over other GPUs stands beside it.
+#[test]
+fn an_estimated_step_takes_curves_and_other_times() {
+    let model = r#"{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256}"#;
+    let mut bench = TrainingTime::new(opened(&[("config.json".to_owned(), model.to_owned())]));
+    let layout = "e.given=1&e.tp=8&e.b=1";
+    bench.choose(choices(layout), &mut Silent).unwrap();
+    let before = reported(&bench);
+    assert!(before.contains("Tensor groups all_reduce 1×8 32 MiB") && before.contains("Slide a time"), "{before}");
+
+    let mut passed = choices(layout);
+    let curve = |nodes: u32, us: f64| {
+        let points = vec![(1 << 20, us / 4.0), (32 << 20, us), (2 << 30, us * 60.0)];
+        PassedValue::Curve(TimeCurve { collective: Collective::AllReduce, nodes, per_node: 8, points })
+    };
+    receive(&curve(1, 900.0), &mut passed);
+    receive(&curve(2, 2000.0), &mut passed);
+    receive(&curve(1, 600.0), &mut passed);
+    let typed = passed.get("x.tensor-curve").unwrap();
+    assert_eq!(typed.lines().filter(|line| line.contains('x')).collect::<Vec<_>>(), ["2x8", "1x8"]);
+    bench.choose(passed.clone(), &mut Silent).unwrap();
+    let after = reported(&bench);
+    assert!(after.contains("600.0 µs measured") && after.contains("as all_reduce over 2×8"), "{after}");
+    assert!(after.contains("2 exchanges as measured, 1 by the bandwidth of links"), "{after}");
+
+    passed.set("x.tensor", "2");
+    passed.set("x.operators", "1.25");
+    bench.choose(passed.clone(), &mut Silent).unwrap();
+    let slower = reported(&bench);
+    assert!(slower.contains("1.200 ms measured") && slower.contains("The changes make it +"), "{slower}");
+    let left_out = bench.commands(&[], &passed, &[]).unwrap().left_out.join("\n");
+    assert!(left_out.contains("give what was measured with --collectives"), "{left_out}");
+    // A curve that can't be read is refused in its field.
+    passed.set("x.tensor-curve", "1x8\nnothing");
+    assert!(bench.choose(passed, &mut Silent).is_err());
 }

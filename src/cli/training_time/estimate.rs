@@ -22,6 +22,7 @@ use crate::{
     report::Workbench,
     text::{Problems, visible},
     training_time::{
+        bundle::DroppedFile,
         catalogue::Catalogue,
         estimate::{
             collectives::{ExchangeUse, MeasuredCollectives, MeasuredCurve},
@@ -38,7 +39,6 @@ use crate::{
             traced::ComparedTrace,
         },
         memory::{GIB, RESERVE_GIB},
-        bundle::DroppedFile,
         models::{self, KNOWN, ModelFile, Transformer},
         read::TrainingFile,
         samples::Communicator,

@@ -104,10 +104,14 @@ pub fn notes(answer: &Estimated) -> Vec<String> {
          to 21 % in the worst"
     )];
     if by_links < answer.exchanges.len() {
-        notes.push("That exchanges are measured does not narrow the interval: no published steps come with theirs".to_owned());
+        notes.push(
+            "That exchanges are measured does not narrow the interval: no published steps come with theirs".to_owned(),
+        );
     }
     notes.extend(answer.unused_collectives.iter().map(|what| {
-        format!("What was measured of {what} is not used: this layout has no such exchange, or one that was measured nearer")
+        format!(
+            "What was measured of {what} is not used: this layout has no such exchange, or one that was measured nearer"
+        )
     }));
     if !answer.is_measured {
         notes.push(format!(
@@ -245,11 +249,11 @@ pub fn trace(trace: &ComparedTrace) -> Listing {
     Listing { columns, rows }
 }
 
-/// `trace.json: a step of 2.46 s on 64 GPUs, taken as tp 8, pp 2, cp 1, micro-batch 1`.
+/// `The trace trace.json has a step of 2.46 s on 64 GPUs, taken as tp 8, pp 2, cp 1, micro-batch 1`.
 pub fn trace_in_words(trace: &ComparedTrace) -> String {
     let layout = trace.layout;
     format!(
-        "{}: a step of {} on {}, taken as tp {}, pp {}, cp {}, micro-batch {}",
+        "The trace {} has a step of {} on {}, taken as tp {}, pp {}, cp {}, micro-batch {}",
         excerpt(&trace.name),
         time(trace.step_us),
         count(trace.gpus, "GPU"),

@@ -151,6 +151,8 @@ pub struct Estimated {
     pub global_batch: u64,
     /// The time of the step of this layout, and what follows from it.
     pub step: StepEstimate,
+    /// The time of this layout's step in µs without the times that are asked about; `None` where nothing is changed.
+    pub unchanged_us: Option<f64>,
     /// What ranks of the busiest stage exchange.
     pub exchanges: Vec<TimedExchange>,
     /// Collectives that were measured and say nothing about this layout.
@@ -334,6 +336,11 @@ impl EstimateSettings {
             }
         };
         let step = question.estimate(&calibrated, self.reserve_gib);
+        let unchanged_us = (device.changes != Changes::default()).then(|| {
+            let mut unchanged = device.clone();
+            unchanged.changes = Changes::default();
+            calibrated.factors.time_us(&StepQuestion { device: &unchanged, ..question.clone() }.columns())
+        });
         let exchanges: Vec<TimedExchange> = question
             .exchanges()
             .into_iter()
@@ -360,6 +367,7 @@ impl EstimateSettings {
             exchanges,
             gpu: device.name.clone(),
             is_measured: device.is_measured,
+            unchanged_us,
             own_steps: calibrated.own_steps,
             traces,
             unused_steps,

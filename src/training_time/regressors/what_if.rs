@@ -85,11 +85,7 @@ pub fn least_factor(changes: &[Change], catalogue: &Catalogue) -> f64 {
 
 /// The table that gives the time of a collective over a communicator: the last that was measured over it, or else the
 /// last that applies.
-fn nearest<'a>(
-    changes: impl Iterator<Item = &'a Change>,
-    name: &str,
-    asked: Communicator,
-) -> Option<&'a Change> {
+fn nearest<'a>(changes: impl Iterator<Item = &'a Change>, name: &str, asked: Communicator) -> Option<&'a Change> {
     changes.filter(|change| change.scale(name, asked).is_some()).max_by_key(|change| change.over() == Some(asked))
 }
 
@@ -110,7 +106,10 @@ pub fn table_notes(changes: &[Change], asked: &[(&str, Communicator)]) -> Vec<St
             Some((_, communicator)) => {
                 format!("{name} over {communicator} GPUs has the bus bandwidth of the curve over {over}.")
             }
-            None if asked.iter().any(|(other, over)| other == name && nearest(changes.iter(), name, *over).is_some()) => {
+            None if asked
+                .iter()
+                .any(|(other, over)| other == name && nearest(changes.iter(), name, *over).is_some()) =>
+            {
                 format!("The curve of {name} over {over} GPUs is not used: others are nearer to those of the run.")
             }
             None => {

@@ -1,6 +1,8 @@
 //! The report on a step that is estimated without samples.
 
-use super::{CATALOGUE, FILES, LAYOUTS, MEMORY, STEP, TrainingTimeReportInput, left_out, samples, sentence};
+use super::{
+    CATALOGUE, FILES, LAYOUTS, MEMORY, STEP, TrainingTimeReportInput, changed_by, left_out, samples, sentence,
+};
 use crate::{
     report::{
         Contents, Exhibit, Fact, Report, Section, Workbench,
@@ -57,7 +59,10 @@ pub(crate) fn report(
             let exchanges = listing::exchanges(answer);
             sections.push(
                 Section {
-                    text: vec!["Slide a time, or give an exchange another curve: the step and the layouts follow.".into()],
+                    text: vec![answer.unchanged_us.map_or_else(
+                        || "Slide a time, or give an exchange another curve: the step and the layouts follow.".into(),
+                        |before_us| changed_by(answer.step.time_us, before_us),
+                    )],
                     tables: if exchanges.rows.is_empty() {
                         Vec::new()
                     } else {
@@ -75,7 +80,11 @@ pub(crate) fn report(
                         tables: (1..)
                             .zip(&answer.traces)
                             .map(|(number, trace)| {
-                                Exhibit::new(&format!("trace-{number}"), "Where a traced step goes", listing::trace(trace))
+                                Exhibit::new(
+                                    &format!("trace-{number}"),
+                                    "Where a traced step goes",
+                                    listing::trace(trace),
+                                )
                             })
                             .collect(),
                         ..Section::default()

@@ -3,13 +3,13 @@
 //! Keys: pytorch torch/csrc/profiler/util.h, and libkineto/src/output_json.cpp, which copies those of
 //! `record_param_comms` to the kernels of NCCL.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt};
+use std::{borrow::Cow, fmt};
 
 use serde::{
     Deserialize, Deserializer,
     de::{SeqAccess, Visitor},
 };
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::{ProcessGroup, Trace, TraceError, TracedCollective, TracedInputs, TracedParts, kernels::KernelClass};
 use crate::{collective::Collective, intervals::Intervals, order::CompactSort};
@@ -20,34 +20,13 @@ pub fn is_trace(json: &str) -> bool {
 }
 
 #[derive(Deserialize)]
-struct TraceFile<'a> {
-    #[serde(rename = "traceEvents", borrow)]
-    events: Events<'a>,
+struct TraceFile {
+    #[serde(rename = "traceEvents")]
+    events: Events,
     #[serde(rename = "distributedInfo", default)]
-    job: Option<Job>,
+    job: Value,
     #[serde(rename = "deviceProperties", default)]
-    devices: Vec<DeviceProperties>,
-}
-
-#[derive(Deserialize)]
-struct DeviceProperties {
-    #[serde(default)]
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct Job {
-    world_size: Option<u32>,
-    #[serde(default)]
-    pg_config: Vec<Group>,
-}
-
-#[derive(Deserialize)]
-struct Group {
-    #[serde(default)]
-    pg_desc: String,
-    #[serde(default)]
-    pg_size: u32,
+    devices: Value,
 }
 
 #[derive(Deserialize)]
@@ -77,48 +56,35 @@ struct Embedding {
 
 /// What is kept of the events.
 #[derive(Default)]
-struct Events<'a> {
+struct Events {
     steps: Vec<(f64, f64)>,
     kernels: Vec<Kernel>,
     embeddings: Vec<Embedding>,
-    collectives: Vec<(CollectiveArguments<'a>, f64)>,
+    /// Calls of collectives, each with its time in µs.
+    calls: Vec<(CollectiveCall, f64)>,
+    /// The ranks of each group, by what the trace says of it.
+    groups: Vec<(String, Vec<u32>)>,
     broken: u64,
     /// Kernels of collectives of which the trace does not say the sizes.
     without_size: u64,
 }
 
-/// What a kernel of NCCL says of its call.
-#[derive(Deserialize)]
-struct CollectiveArguments<'a> {
-    #[serde(rename = "Collective name", borrow, default)]
-    name: Cow<'a, str>,
-    #[serde(rename = "dtype", borrow, default)]
-    dtype: Cow<'a, str>,
-    #[serde(rename = "In msg nelems")]
-    sent: Option<f64>,
-    #[serde(rename = "Out msg nelems")]
-    received: Option<f64>,
-    #[serde(rename = "Group size")]
-    size: Option<u32>,
-    #[serde(rename = "Process Group Ranks", borrow, default)]
-    ranks: Cow<'a, str>,
-    #[serde(rename = "Global rank start")]
-    first_rank: Option<u32>,
-    #[serde(rename = "Global rank stride")]
-    stride: Option<u32>,
+/// A call of a collective: which, in which of [`Events::groups`], and its size in bytes as nccl-tests counts it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct CollectiveCall {
+    collective: Collective,
+    group: usize,
+    size_bytes: u64,
 }
 
-#[derive(Deserialize)]
-struct OperatorArguments<'a> {
-    #[serde(rename = "Input Dims", borrow)]
-    inputs: Option<Vec<&'a RawValue>>,
-}
+/// The most groups of ranks whose collectives are kept.
+const MOST_GROUPS: usize = 256;
 
-impl<'de: 'a, 'a> Deserialize<'de> for Events<'a> {
+impl<'de> Deserialize<'de> for Events {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct EventVisitor;
         impl<'de> Visitor<'de> for EventVisitor {
-            type Value = Events<'de>;
+            type Value = Events;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of events")
@@ -136,8 +102,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Events<'a> {
     }
 }
 
-impl<'a> Events<'a> {
-    fn take(&mut self, event: Event<'a>) {
+impl Events {
+    fn take(&mut self, event: Event<'_>) {
         let is_kernel = event.cat == "kernel";
         // Steps of the host: those of the GPU (`gpu_user_annotation`) are where its kernels are.
         let is_step = event.cat == "user_annotation" && event.name.starts_with("ProfilerStep#");
@@ -153,28 +119,79 @@ impl<'a> Events<'a> {
         if is_step {
             self.steps.push((start_us, start_us + time_us));
         } else if is_embedding {
-            let inputs = event.args.and_then(|args| embedded(args.get()));
+            let inputs = event.args.and_then(|args| embedded(&arguments(args)));
             self.embeddings.extend(inputs.map(|inputs| Embedding { start_us, inputs }));
         } else {
             let class = KernelClass::of(&event.name);
             self.kernels.push(Kernel { class, start_us, end_us: start_us + time_us });
             if class == KernelClass::Communication {
-                match event.args.and_then(|args| serde_json::from_str::<CollectiveArguments<'a>>(args.get()).ok()) {
-                    Some(call) if call.sent.is_some() => self.collectives.push((call, time_us)),
-                    _ => self.without_size += 1,
+                let arguments = event.args.map(arguments).unwrap_or_default();
+                match self.call(&arguments) {
+                    Some(call) => self.calls.push((call, time_us)),
+                    None if arguments["In msg nelems"].is_number() => {}
+                    None => self.without_size += 1,
                 }
             }
         }
     }
+
+    /// The call that a kernel of NCCL is of; `None` of one that no step is estimated with, or where something is missing.
+    fn call(&mut self, arguments: &Value) -> Option<CollectiveCall> {
+        let number = |key: &str| arguments[key].as_f64();
+        let group_size = count(&arguments["Group size"]);
+        let (sent, received) = (number("In msg nelems")?, number("Out msg nelems"));
+        let (collective, elements) = match arguments["Collective name"].as_str()?.trim_start_matches('_') {
+            "allreduce" | "allreduce_coalesced" => (Collective::AllReduce, sent),
+            "allgather" | "allgather_base" | "all_gather_into_tensor_coalesced" => {
+                (Collective::AllGather, received.unwrap_or(sent * f64::from(group_size?)))
+            }
+            "reduce_scatter" | "reduce_scatter_base" | "reduce_scatter_tensor_coalesced" => {
+                (Collective::ReduceScatter, sent)
+            }
+            "all_to_all" | "all_to_allv" | "alltoall_base" => (Collective::AllToAll, sent),
+            "send" | "recv" => (Collective::SendRecv, sent.max(received.unwrap_or(0.0))),
+            _ => return None,
+        };
+        let size_bytes = elements * bytes_of(arguments["dtype"].as_str()?)?;
+        let size_bytes = (1.0..1e15).contains(&size_bytes).then_some(size_bytes as u64)?;
+        Some(CollectiveCall { collective, group: self.group(arguments, group_size?)?, size_bytes })
+    }
+
+    /// The index of a call's group, which is added where it is new.
+    fn group(&mut self, arguments: &Value, size: u32) -> Option<usize> {
+        let said = ["Process Group Ranks", "Global rank start", "Global rank stride"].map(|key| &arguments[key]);
+        let key = format!("{size} {said:?}");
+        if let Some(known) = self.groups.iter().position(|(known, _)| *known == key) {
+            return Some(known);
+        }
+        let ranks = ranks(arguments, size).filter(|_| self.groups.len() < MOST_GROUPS)?;
+        self.groups.push((key, ranks));
+        Some(self.groups.len() - 1)
+    }
+}
+
+fn arguments(raw: &RawValue) -> Value {
+    serde_json::from_str(raw.get()).unwrap_or_default()
+}
+
+/// A count that is stored as a number.
+fn count(value: &Value) -> Option<u32> {
+    value.as_u64().and_then(|count| u32::try_from(count).ok())
 }
 
 /// The inputs of an embedding: a table, and the numbers of its rows.
-fn embedded(arguments: &str) -> Option<TracedInputs> {
-    let inputs = serde_json::from_str::<OperatorArguments<'_>>(arguments).ok()?.inputs?;
-    let pair = |at: usize| -> Option<[u32; 2]> { serde_json::from_str(inputs.get(at)?.get()).ok() };
-    let ([vocabulary, hidden], [micro_batch, tokens]) = (pair(0)?, pair(1)?);
-    let is_there = [vocabulary, hidden, micro_batch, tokens].iter().all(|size| *size > 0);
-    is_there.then_some(TracedInputs { vocabulary, hidden, micro_batch, tokens, micro_batches: 1 })
+fn embedded(arguments: &Value) -> Option<TracedInputs> {
+    let inputs = &arguments["Input Dims"];
+    let size = |input: usize, axis: usize| count(&inputs[input][axis]).filter(|size| *size > 0);
+    let is_pair = |input: usize| inputs[input].as_array().is_some_and(|sizes| sizes.len() == 2);
+    let found = TracedInputs {
+        vocabulary: size(0, 0)?,
+        hidden: size(0, 1)?,
+        micro_batch: size(1, 0)?,
+        tokens: size(1, 1)?,
+        micro_batches: 1,
+    };
+    (is_pair(0) && is_pair(1)).then_some(found)
 }
 
 /// Bytes of an element, by PyTorch's name of the type.
@@ -189,45 +206,21 @@ fn bytes_of(dtype: &str) -> Option<f64> {
     })
 }
 
-impl CollectiveArguments<'_> {
-    /// The collective with its size as nccl-tests counts it; `None` of one that no step is estimated with.
-    fn call(&self) -> Option<(Collective, f64)> {
-        let (sent, received) = (self.sent?, self.received);
-        let (collective, elements) = match self.name.trim_start_matches('_') {
-            "allreduce" | "allreduce_coalesced" => (Collective::AllReduce, sent),
-            "allgather" | "allgather_base" | "all_gather_into_tensor_coalesced" => {
-                (Collective::AllGather, received.unwrap_or(sent * f64::from(self.size?)))
-            }
-            "reduce_scatter" | "reduce_scatter_base" | "reduce_scatter_tensor_coalesced" => {
-                (Collective::ReduceScatter, sent)
-            }
-            "all_to_all" | "all_to_allv" | "alltoall_base" => (Collective::AllToAll, sent),
-            "send" | "recv" => (Collective::SendRecv, sent.max(received.unwrap_or(0.0))),
-            _ => return None,
-        };
-        let size_bytes = elements * bytes_of(&self.dtype)?;
-        (size_bytes > 0.0 && size_bytes < 1e15).then_some((collective, size_bytes))
+/// The ranks of a group; a list that was cut off is continued by its stride.
+fn ranks(arguments: &Value, size: u32) -> Option<Vec<u32>> {
+    let size = Some(size).filter(|size| (2..=1 << 20).contains(size))?;
+    let text = arguments["Process Group Ranks"].as_str().unwrap_or_default();
+    let listed: Vec<u32> =
+        text.trim_matches(['[', ']']).split(',').map_while(|rank| rank.trim().parse().ok()).collect();
+    if listed.len() == size as usize {
+        return Some(listed);
     }
-
-    /// The ranks of the group; a list that was cut off is continued by its stride.
-    fn ranks(&self) -> Option<Vec<u32>> {
-        let size = self.size.filter(|size| (2..=1 << 20).contains(size))?;
-        let listed: Vec<u32> = self
-            .ranks
-            .trim_matches(['[', ']'])
-            .split(',')
-            .map_while(|rank| rank.trim().parse().ok())
-            .collect();
-        if listed.len() == size as usize {
-            return Some(listed);
-        }
-        let stride = match listed[..] {
-            [one, other, ..] => other.checked_sub(one)?,
-            _ => self.stride?,
-        };
-        let first = listed.first().copied().or(self.first_rank)?;
-        (0..size).map(|at| first.checked_add(at.checked_mul(stride)?)).collect()
-    }
+    let stride = match listed[..] {
+        [one, other, ..] => other.checked_sub(one)?,
+        _ => count(&arguments["Global rank stride"])?,
+    };
+    let first = listed.first().copied().or_else(|| count(&arguments["Global rank start"]))?;
+    (0..size).map(|at| first.checked_add(at.checked_mul(stride)?)).collect()
 }
 
 /// Reads a trace. Events without a time are left out and counted.
@@ -237,7 +230,7 @@ impl CollectiveArguments<'_> {
 pub fn read(json: &str) -> Result<Trace, TraceError> {
     let TraceFile { events, job, devices } =
         serde_json::from_str(json).map_err(|error| TraceError::Json(error.to_string()))?;
-    let Events { mut steps, mut kernels, embeddings, collectives, broken, without_size } = events;
+    let Events { mut steps, mut kernels, embeddings, calls, groups, broken, without_size } = events;
     steps.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
     steps.dedup();
     let (start_us, end_us) = steps.first().zip(steps.last()).map(|(a, b)| (a.0, b.1)).ok_or(TraceError::NoStep)?;
@@ -245,21 +238,21 @@ pub fn read(json: &str) -> Result<Trace, TraceError> {
     if kernels.is_empty() {
         return Err(TraceError::NoKernel);
     }
-    let count = steps.len() as f64;
+    let number = steps.len() as f64;
     let mut trace = Trace {
-        gpu: devices.into_iter().map(|device| device.name).find(|name| !name.is_empty()),
+        gpu: devices[0]["name"].as_str().map(str::to_owned),
         steps: steps.len() as u32,
-        step_us: (end_us - start_us) / count,
-        parts: parts(&kernels, start_us, end_us, count),
-        inputs: inputs(&embeddings, start_us, end_us, count),
-        collectives: alike(&collectives),
+        step_us: (end_us - start_us) / number,
+        parts: parts(&kernels, start_us, end_us, number),
+        inputs: inputs(&embeddings, start_us, end_us, number),
+        collectives: alike(calls, &groups),
         ..Trace::default()
     };
-    if let Some(Job { world_size, pg_config }) = job {
-        trace.world_size = world_size;
-        trace.groups =
-            pg_config.into_iter().map(|group| ProcessGroup { name: group.pg_desc, ranks: group.pg_size }).collect();
-    }
+    trace.world_size = count(&job["world_size"]);
+    let group = |group: &Value| {
+        Some(ProcessGroup { name: group["pg_desc"].as_str()?.to_owned(), ranks: count(&group["pg_size"])? })
+    };
+    trace.groups = job["pg_config"].as_array().into_iter().flatten().filter_map(group).collect();
     if broken > 0 {
         trace.left_out.push(format!("{broken} events without a time"));
     }
@@ -299,22 +292,14 @@ fn inputs(embeddings: &[Embedding], start_us: f64, end_us: f64, steps: f64) -> O
 }
 
 /// Calls of the same collective, ranks and size together.
-fn alike(calls: &[(CollectiveArguments<'_>, f64)]) -> Vec<TracedCollective> {
-    let mut found: BTreeMap<(Collective, Vec<u32>, u64), (f64, u32)> = BTreeMap::new();
-    for (arguments, time_us) in calls {
-        let Some(((collective, size_bytes), ranks)) = arguments.call().zip(arguments.ranks()) else { continue };
-        let (shortest_us, count) = found.entry((collective, ranks, size_bytes as u64)).or_insert((f64::INFINITY, 0));
-        *shortest_us = shortest_us.min(*time_us);
-        *count += 1;
-    }
-    found
-        .into_iter()
-        .map(|((collective, ranks, size_bytes), (shortest_us, calls))| TracedCollective {
-            collective,
-            ranks,
-            size_bytes: size_bytes as f64,
-            shortest_us,
-            calls,
-        })
-        .collect()
+fn alike(mut calls: Vec<(CollectiveCall, f64)>, groups: &[(String, Vec<u32>)]) -> Vec<TracedCollective> {
+    calls.compact_sort_by(|a, b| a.0.cmp(&b.0));
+    let of = |same: &[(CollectiveCall, f64)]| TracedCollective {
+        collective: same[0].0.collective,
+        ranks: groups[same[0].0.group].1.clone(),
+        size_bytes: same[0].0.size_bytes as f64,
+        shortest_us: same.iter().map(|(_, time_us)| *time_us).fold(f64::INFINITY, f64::min),
+        calls: same.len() as u32,
+    };
+    calls.chunk_by(|a, b| a.0 == b.0).map(of).collect()
 }

@@ -7,7 +7,8 @@ use collectune::{
     training_time::{
         catalogue::Catalogue,
         estimate::{
-            collectives::{Changes, ExchangeUse, MeasuredCollectives, MeasuredCurve},
+            collectives::{Changes, MeasuredCollectives, MeasuredCurve},
+            exchange::ExchangeUse,
             given_layout::GivenLayout,
             question::{EstimateSettings, Estimated},
         },

@@ -415,7 +415,8 @@ fn reported(bench: &TrainingTime) -> String {
 fn an_estimated_step_takes_curves_and_other_times() {
     let model = r#"{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
         "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256}"#;
-    let mut bench = TrainingTime::new(opened(&[("config.json".to_owned(), model.to_owned())]));
+    let files = opened(&[("config.json".to_owned(), model.to_owned())]);
+    let mut bench = TrainingTime::new(DroppedFiles::new(files));
     let layout = "e.given=1&e.tp=8&e.b=1";
     bench.choose(choices(layout), &mut Silent).unwrap();
     let before = reported(&bench);

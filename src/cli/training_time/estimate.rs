@@ -25,10 +25,11 @@ use crate::{
         bundle::DroppedFile,
         catalogue::Catalogue,
         estimate::{
-            collectives::{ExchangeUse, MeasuredCollectives, MeasuredCurve},
+            answer::ComparedTrace,
+            collectives::{MeasuredCollectives, MeasuredCurve},
             device::Precision,
             efficiency::AttentionKernel,
-            exchange::TimedExchange,
+            exchange::{ExchangeUse, TimedExchange},
             given_layout::GivenLayout,
             layouts::{MOST_GPUS, RankedLayout},
             listing::{self, name_of},
@@ -36,7 +37,6 @@ use crate::{
             question::{EstimateSettings, Estimated},
             stack::{Recomputation, Sharding, Stack},
             step::Schedule,
-            traced::ComparedTrace,
         },
         memory::{GIB, RESERVE_GIB},
         models::{self, KNOWN, ModelFile, Transformer},
@@ -109,8 +109,8 @@ pub(in crate::cli) struct Estimate {
     #[arg(long, value_name = "CSV", num_args = 1..)]
     steps: Vec<PathBuf>,
 
-    /// Traces of torch.profiler (export_chrome_trace), of steps of this model on this GPU: each is a measured step, with
-    /// its kernels and collectives
+    /// Traces of torch.profiler (export_chrome_trace), of this model on this GPU: each is a measured step, with its
+    /// kernels and collectives
     #[arg(long, value_name = "JSON", num_args = 1..)]
     trace: Vec<PathBuf>,
 

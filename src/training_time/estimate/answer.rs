@@ -2,9 +2,13 @@
 
 use super::{
     factors::{Factors, WITH_OWN_STEPS, WITHOUT_STEPS},
+    given_layout::GivenLayout,
     step::{StepColumns, StepQuestion},
 };
-use crate::training_time::memory::{StageMemory, capacity_bytes};
+use crate::training_time::{
+    memory::{StageMemory, capacity_bytes},
+    trace::TracedParts,
+};
 
 /// A step's time, estimated without samples.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +35,24 @@ pub struct StepEstimate {
     pub capacity_bytes: f64,
     /// What first exceeds the memory, if something does.
     pub first_too_much: Option<&'static str>,
+}
+
+/// A traced step, beside what is computed for it before any factor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparedTrace {
+    /// The trace's file.
+    pub name: String,
+    /// The GPUs of its job.
+    pub gpus: u64,
+    /// Its layout.
+    pub layout: GivenLayout,
+    /// The time of its step in µs.
+    pub step_us: f64,
+    /// What it goes into.
+    pub parts: TracedParts,
+    /// The same by kernels alone and the bandwidth of links, in µs: kernels that are not attention, attention, and
+    /// exchanges that nothing hides.
+    pub computed_us: [f64; 3],
 }
 
 /// The factors of an answer, and how uncertain they leave it.

@@ -1,55 +1,8 @@
 //! Collectives that were measured. They correct the times by the bandwidth of links: an exchange takes what links say,
 //! times the ratio of measured to computed time at the nearest size and group that were measured.
 
-use super::{
-    device::Device,
-    exchange::{Exchange, Group, Operation, TimedExchange},
-};
+use super::exchange::{Exchange, ExchangeUse, Group, Operation, TimedExchange};
 use crate::{collective::Collective, learn::curve::Curve, training_time::samples::Communicator};
-
-/// What a step exchanges something for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExchangeUse {
-    /// Activations of the ranks that split a matrix.
-    Tensor,
-    /// Gradients of replicas.
-    Gradients,
-    /// Parameters of replicas that hold a share of them each.
-    Parameters,
-    /// Activations of one stage for the next.
-    Messages,
-    /// Tokens for experts on other ranks.
-    Experts,
-    /// Keys and values of the ranks that split a sequence.
-    Sequence,
-}
-
-impl ExchangeUse {
-    /// The exchange in words.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tensor => "Tensor groups",
-            Self::Gradients => "Gradients",
-            Self::Parameters => "Parameters",
-            Self::Messages => "Messages between stages",
-            Self::Experts => "Tokens to experts and back",
-            Self::Sequence => "Keys and values",
-        }
-    }
-
-    /// What a measured collective says something about; nothing of a collective that no step has.
-    pub const fn of(collective: Collective) -> &'static [Self] {
-        match collective {
-            // A ring passes the same links in all three.
-            Collective::AllReduce | Collective::AllGather | Collective::ReduceScatter => {
-                &[Self::Tensor, Self::Gradients, Self::Parameters]
-            }
-            Collective::SendRecv => &[Self::Messages],
-            Collective::AllToAll => &[Self::Experts],
-            _ => &[],
-        }
-    }
-}
 
 /// The times of a collective that was measured, for one use.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +26,7 @@ impl MeasuredCurve {
         is_known.then_some(Self { of, over, collective, curve })
     }
 
-    const fn operation(&self) -> Operation {
+    pub(super) const fn operation(&self) -> Operation {
         match self.collective {
             Collective::AllGather | Collective::ReduceScatter => Operation::Gather,
             Collective::SendRecv => Operation::Message,
@@ -87,20 +40,19 @@ impl MeasuredCurve {
         std::mem::discriminant(&self.operation()) == std::mem::discriminant(&exchange.operation)
     }
 
-    fn group(&self) -> Group {
+    pub(super) fn group(&self) -> Group {
         match self.operation() {
             Operation::Message => Group::pair(self.over.nodes < 2),
             _ => Group { ranks: self.over.ranks(), linked: self.over.per_node },
         }
     }
 
-    /// The measured over the computed time at this size, or at the nearest that was measured.
-    pub(super) fn ratio(&self, device: &Device, bytes: f64) -> f64 {
+    /// A size that was measured with its time in µs: this one, or the nearest.
+    pub(super) fn nearest(&self, bytes: f64) -> (f64, f64) {
         let points = self.curve.points();
         let ends = points.first().zip(points.last());
         let bytes = ends.map_or(bytes, |(first, last)| bytes.clamp(first.0, last.0));
-        let computed = device.links_us(self.operation(), self.group(), bytes);
-        if computed > 0.0 { self.curve.at(bytes) / computed } else { 1.0 }
+        (bytes, self.curve.at(bytes))
     }
 
     /// Whether the size is among those that were measured.

@@ -1,29 +1,50 @@
-//! What ranks of a step exchange, and how long that takes: a latency and the bandwidth of links that messages of some
-//! size reach, corrected by what was measured.
+//! What ranks of a step exchange.
 
-use super::{collectives::ExchangeUse, device::Device};
+use crate::collective::Collective;
 
-/// Time in µs of a short message over two, four and eight GPUs of a node: 10, 14, 22 on A100, 6, 10, 16 on H100 and 10,
-/// 15, 25 on B200 (all_reduce; ai-dynamo/aiconfigurator at 095f58a). Each doubling of the nodes adds another hop.
-fn latency_us(group: Group) -> f64 {
-    let nodes = f64::from(group.ranks) / f64::from(group.linked);
-    6.0 + 2.0 * f64::from(group.linked.min(8)) + 5.0 * crate::math::log2(nodes.max(1.0))
+/// What a step exchanges something for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExchangeUse {
+    /// Activations of the ranks that split a matrix.
+    Tensor,
+    /// Gradients of replicas.
+    Gradients,
+    /// Parameters of replicas that hold a share of them each.
+    Parameters,
+    /// Activations of one stage for the next.
+    Messages,
+    /// Tokens for experts on other ranks.
+    Experts,
+    /// Keys and values of the ranks that split a sequence.
+    Sequence,
 }
 
-/// Two GPUs that send each other messages.
-const PAIR: Group = Group { ranks: 2, linked: 2 };
+impl ExchangeUse {
+    /// The exchange in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tensor => "Tensor groups",
+            Self::Gradients => "Gradients",
+            Self::Parameters => "Parameters",
+            Self::Messages => "Messages between stages",
+            Self::Experts => "Tokens to experts and back",
+            Self::Sequence => "Keys and values",
+        }
+    }
 
-/// The share of the bandwidth that a message reaches is √(bytes/(bytes + this)): near the bus bandwidth of all_reduce
-/// over eight A100 from 4 MiB (76 for 95 GB/s) over 16 MiB (140, 136) to 64 MiB (191, 197) in the same tables.
-const SLOW_BYTES: f64 = 16_777_216.0;
-
-/// The share of the links' bandwidth that the bus bandwidth of long messages reaches: on eight A100, H100, B200 and
-/// MI300X 0.74, 0.74, 0.69 and 0.71 (all_gather; the tables of ai-dynamo/aiconfigurator at 095f58a, and
-/// samuel-bohman/AI-benchmarking-guide at 3de0c29).
-const LINK_SHARE: f64 = 0.74;
-
-/// The same of the network between nodes.
-const NETWORK_SHARE: f64 = 0.85;
+    /// What a measured collective says something about; nothing of a collective that no step has.
+    pub const fn of(collective: Collective) -> &'static [Self] {
+        match collective {
+            // A ring passes the same links in all three.
+            Collective::AllReduce | Collective::AllGather | Collective::ReduceScatter => {
+                &[Self::Tensor, Self::Gradients, Self::Parameters]
+            }
+            Collective::SendRecv => &[Self::Messages],
+            Collective::AllToAll => &[Self::Experts],
+            _ => &[],
+        }
+    }
+}
 
 /// Ranks that exchange something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +73,7 @@ impl Group {
         self.ranks > self.linked
     }
 
-    fn others(self) -> f64 {
+    pub(super) fn others(self) -> f64 {
         f64::from(self.ranks - 1) / f64::from(self.ranks)
     }
 }
@@ -110,59 +131,4 @@ impl Exchange {
             _ => self.bytes,
         }
     }
-}
-
-impl Device {
-    /// Time in µs of an exchange.
-    pub fn exchange_us(&self, exchange: &Exchange) -> f64 {
-        let links_us = self.links_us(exchange.operation, exchange.group, exchange.bytes);
-        let measured = self.collectives.of(exchange).map_or(1.0, |curve| curve.ratio(self, exchange.message_bytes()));
-        links_us * measured * self.changes.exchanges[exchange.of as usize]
-    }
-
-    /// Time in µs of an exchange by the bandwidth of links and network.
-    pub(super) fn links_us(&self, operation: Operation, group: Group, bytes: f64) -> f64 {
-        if group.ranks < 2 {
-            return 0.0;
-        }
-        match operation {
-            Operation::AllReduce => self.ring_us(group, 2.0 * bytes * group.others(), bytes),
-            Operation::Gather => self.ring_us(group, bytes * group.others(), bytes),
-            Operation::Around => self.ring_us(group, bytes * f64::from(group.ranks - 1), bytes),
-            Operation::Message => {
-                let gbps =
-                    if group.spans_nodes() { self.network_gbps * NETWORK_SHARE } else { self.link_gbps * LINK_SHARE };
-                at_bandwidth(PAIR, gbps, bytes, bytes)
-            }
-            Operation::ToExperts { copies } => self.to_experts_us(group, bytes, copies),
-        }
-    }
-
-    /// Time in µs in which each rank sends `sent_bytes` of a message along a ring. Between nodes the rings of all GPUs
-    /// of a node use all of their network.
-    fn ring_us(&self, group: Group, sent_bytes: f64, message_bytes: f64) -> f64 {
-        let links = self.link_gbps * LINK_SHARE;
-        let network = self.network_gbps * NETWORK_SHARE * f64::from(group.linked);
-        let gbps = if group.spans_nodes() { links.min(network) } else { links };
-        at_bandwidth(group, gbps, sent_bytes, message_bytes)
-    }
-
-    fn to_experts_us(&self, group: Group, token_bytes: f64, copies: f64) -> f64 {
-        let sent = copies.min(group.ranks.into()) * token_bytes * group.others();
-        let within = at_bandwidth(group, self.link_gbps * LINK_SHARE, sent, sent);
-        let nodes = f64::from(group.ranks) / f64::from(group.linked);
-        if nodes <= 1.0 {
-            return within;
-        }
-        let reached = (nodes - 1.0) * (1.0 - crate::math::pow(1.0 - 1.0 / nodes, copies));
-        within.max(at_bandwidth(group, self.network_gbps * NETWORK_SHARE, token_bytes * reached, sent))
-    }
-}
-
-fn at_bandwidth(group: Group, gbps: f64, sent_bytes: f64, message_bytes: f64) -> f64 {
-    if sent_bytes <= 0.0 {
-        return 0.0;
-    }
-    let reached = (message_bytes / (message_bytes + SLOW_BYTES)).sqrt();
-    latency_us(group) + sent_bytes / (gbps * 1e3 * reached.max(1e-3))
 }

@@ -1,13 +1,12 @@
 //! The answer in words and tables.
 
 use super::{
-    answer::StepEstimate,
-    collectives::{ExchangeUse, LINKS},
-    exchange::{Exchange, Operation, TimedExchange},
+    answer::{ComparedTrace, StepEstimate},
+    collectives::LINKS,
+    exchange::{Exchange, ExchangeUse, Operation, TimedExchange},
     layouts::{Layouts, RankedLayout},
     question::Estimated,
     stack::{Recomputation, Sharding},
-    traced::ComparedTrace,
 };
 use crate::{
     collective::Collective,

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use super::{
-    answer::{Calibrated, StepEstimate},
+    answer::{Calibrated, ComparedTrace, StepEstimate},
     collectives::{Changes, MeasuredCollectives},
     device::{Device, DeviceError, Precision},
     efficiency::AttentionKernel,
@@ -15,7 +15,6 @@ use super::{
     own_steps::{OwnStep, by_name},
     stack::{Recomputation, Sharding, Stack},
     step::{Degrees, LayoutError, Schedule, StepColumns, StepQuestion},
-    traced::ComparedTrace,
 };
 use crate::training_time::{
     catalogue::Catalogue,

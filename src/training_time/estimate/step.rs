@@ -1,10 +1,9 @@
 //! A step of kernels and exchanges, before the factors of the software: what a rank of the busiest stage does.
 
 use super::{
-    collectives::ExchangeUse,
     device::{Device, DeviceError, Precision},
     efficiency::AttentionKernel,
-    exchange::{Exchange, Group, Operation},
+    exchange::{Exchange, ExchangeUse, Group, Operation},
     layer::{FUSED_SHARE, LayerPlace, LayerTimes, Times, layer_times},
     stack::{Recomputation, Sharding, Stack},
 };

@@ -1,40 +1,14 @@
 //! Traces beside an estimate: a step of one's own with its parts, and collectives that were measured.
 
 use super::{
-    collectives::{ExchangeUse, MeasuredCurve},
-    device::Device,
-    given_layout::GivenLayout,
-    own_steps::OwnStep,
-    question::EstimateSettings,
+    answer::ComparedTrace, collectives::MeasuredCurve, device::Device, exchange::ExchangeUse,
+    given_layout::GivenLayout, own_steps::OwnStep, question::EstimateSettings,
 };
 use crate::{
     collective::Collective,
     text::excerpt,
-    training_time::{
-        catalogue::Catalogue,
-        models::Transformer,
-        samples::Communicator,
-        trace::{Trace, TracedParts},
-    },
+    training_time::{catalogue::Catalogue, models::Transformer, samples::Communicator, trace::Trace},
 };
-
-/// A traced step, beside what is computed for it before any factor.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ComparedTrace {
-    /// The trace's file.
-    pub name: String,
-    /// The GPUs of its job.
-    pub gpus: u64,
-    /// Its layout.
-    pub layout: GivenLayout,
-    /// The time of its step in µs.
-    pub step_us: f64,
-    /// What it goes into.
-    pub parts: TracedParts,
-    /// The same by kernels alone and the bandwidth of links, in µs: kernels that are not attention, attention, and
-    /// exchanges that nothing hides.
-    pub computed_us: [f64; 3],
-}
 
 /// Why a trace is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -174,11 +148,14 @@ impl EstimateSettings {
     }
 }
 
+/// A collective over some GPUs, with the times in µs over sizes in bytes.
+type Measured = (Collective, Communicator, Vec<(f64, f64)>);
+
 /// The collectives of a trace, by what a step exchanges: the shortest of at least three calls.
 fn curves(trace: &Trace, gpus_per_node: u32) -> Vec<MeasuredCurve> {
     /// Calls that are needed: of fewer, even the shortest may have waited.
     const CALLS: u32 = 3;
-    let mut groups: Vec<(Collective, Communicator, Vec<(f64, f64)>)> = Vec::new();
+    let mut groups: Vec<Measured> = Vec::new();
     for call in trace.collectives.iter().filter(|call| call.calls >= CALLS) {
         let (over, point) = (call.over(gpus_per_node), (call.size_bytes, call.shortest_us));
         match groups.iter_mut().find(|(collective, known, _)| (*collective, *known) == (call.collective, over)) {
@@ -186,7 +163,7 @@ fn curves(trace: &Trace, gpus_per_node: u32) -> Vec<MeasuredCurve> {
             None => groups.push((call.collective, over, vec![point])),
         }
     }
-    let of = |(collective, over, points): &(Collective, Communicator, Vec<(f64, f64)>)| {
+    let of = |(collective, over, points): &Measured| {
         let uses = ExchangeUse::of(*collective).iter();
         uses.filter_map(|of| MeasuredCurve::new(*of, *collective, *over, points)).collect::<Vec<_>>()
     };

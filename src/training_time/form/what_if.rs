@@ -6,10 +6,7 @@ use crate::{
     form::{ChoiceError, Choices, Control, Field, Form},
     order::CompactSort,
     training_time::{
-        estimate::{
-            collectives::{ExchangeUse, MeasuredCurve},
-            question::EstimateSettings,
-        },
+        estimate::{collectives::MeasuredCurve, exchange::ExchangeUse, question::EstimateSettings},
         models::Transformer,
         regressors::what_if::{Change, To},
         run::Run,

@@ -81,7 +81,7 @@ pub(crate) fn report(
                             .zip(&answer.traces)
                             .map(|(number, trace)| {
                                 Exhibit::new(
-                                    &format!("trace-{number}"),
+                                    format!("trace-{number}"),
                                     "Where a traced step goes",
                                     listing::trace(trace),
                                 )

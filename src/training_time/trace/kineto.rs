@@ -93,7 +93,7 @@ impl<'de> Deserialize<'de> for Events {
             fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
                 let mut events = Events::default();
                 while let Some(event) = sequence.next_element::<Event<'de>>()? {
-                    events.take(event);
+                    events.take(&event);
                 }
                 Ok(events)
             }
@@ -103,7 +103,7 @@ impl<'de> Deserialize<'de> for Events {
 }
 
 impl Events {
-    fn take(&mut self, event: Event<'_>) {
+    fn take(&mut self, event: &Event<'_>) {
         let is_kernel = event.cat == "kernel";
         // Steps of the host: those of the GPU (`gpu_user_annotation`) are where its kernels are.
         let is_step = event.cat == "user_annotation" && event.name.starts_with("ProfilerStep#");
@@ -135,7 +135,7 @@ impl Events {
         }
     }
 
-    /// The call that a kernel of NCCL is of; `None` of one that no step is estimated with, or where something is missing.
+    /// The call that a kernel of NCCL is of; `None` if no step is estimated with such a call, or something is missing.
     fn call(&mut self, arguments: &Value) -> Option<CollectiveCall> {
         let number = |key: &str| arguments[key].as_f64();
         let group_size = count(&arguments["Group size"]);

@@ -164,11 +164,7 @@ fn a_slowdown_is_handed_over_with_shared_data() {
 fn sliders_answer_and_are_undone() {
     let page = example();
     let before = answer(&page);
-    let slide = "const [label, value] = arguments;
-        const field = [...document.querySelectorAll('label.slider')].find((field) => field.innerText.includes(label));
-        const slider = field.querySelector('input');
-        slider.value = value;
-        slider.dispatchEvent(new Event('input', { bubbles: true }));";
+    let slide = SLIDE;
     page.run(slide, &["Messages between stages".into(), "0.1".into()]);
     page.wait_until(|| answer(&page).contains("The changes make it −"), "the step is faster");
     assert!(page.text_in("region", "What if").contains("The changes make it −"));
@@ -296,6 +292,13 @@ fn a_catalogue_is_typed_and_saved() {
     page.assert_clean();
 }
 
+/// Moves the slider with a label to a value.
+const SLIDE: &str = "const [label, value] = arguments;
+    const field = [...document.querySelectorAll('label.slider')].find((field) => field.innerText.includes(label));
+    const slider = field.querySelector('input');
+    slider.value = value;
+    slider.dispatchEvent(new Event('input', { bubbles: true }));";
+
 /// A model of 1.7 billion parameters, as its config.json has it.
 const MODEL: &[u8] =
     br#"{"model_type": "qwen3", "hidden_size": 2048, "intermediate_size": 6144, "num_hidden_layers": 28,
@@ -350,8 +353,8 @@ fn steps_of_one_s_own_and_files_that_are_no_model_are_told_apart() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn what_was_measured_goes_into_an_estimated_step() {
     let sweep = b"collective,num_nodes,num_gpus,size_bytes,time_ip,busbw_ip,algo,proto,nchannels\n\
-        all_reduce_perf,1,8,16777216,200,146.8,,,\nall_reduce_perf,1,8,33554432,400,146.8,,,\n\
-        all_reduce_perf,1,8,67108864,800,146.8,,,\nall_reduce_perf,1,8,33554432,300,195.7,RING,SIMPLE,16\n";
+        all_reduce_perf,1,8,16777216,200,146.8,DEFAULT,DEFAULT,0\nall_reduce_perf,1,8,33554432,400,146.8,DEFAULT,DEFAULT,0\n\
+        all_reduce_perf,1,8,67108864,800,146.8,DEFAULT,DEFAULT,0\nall_reduce_perf,1,8,33554432,300,195.7,RING,SIMPLE,16\n";
     let trace = br#"{"distributedInfo": {"world_size": 8}, "traceEvents": [
         {"cat": "user_annotation", "name": "ProfilerStep#1", "ts": 1e6, "dur": 1e6},
         {"cat": "kernel", "name": "nvjet", "ts": 1e6, "dur": 7e5},
@@ -368,7 +371,7 @@ fn what_was_measured_goes_into_an_estimated_step() {
     page.wait_for_text("rank0.json has a step of 1.000 s on 8 GPUs");
     page.show("Exchanges");
     assert!(page.rows("What ranks exchange") >= 1);
-    page.fill("Operators of a layer ×", "1.5");
+    page.run(SLIDE, &["Operators of a layer".into(), "1.5".into()]);
     page.wait_until_idle();
     page.wait_for_text("The changes make it +");
     page.resize(360, 800);

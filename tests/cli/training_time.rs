@@ -250,8 +250,8 @@ fn an_estimate_takes_what_was_measured() {
         &folder,
         "sweep.csv",
         "collective,num_nodes,num_gpus,size_bytes,time_ip,busbw_ip,algo,proto,nchannels\n\
-         all_reduce_perf,1,8,16777216,200,146.8,,,\nall_reduce_perf,1,8,33554432,400,146.8,,,\n\
-         all_reduce_perf,1,8,33554432,300,195.7,RING,SIMPLE,16\nbroadcast_perf,1,8,33554432,400,83.9,,,\n",
+         all_reduce_perf,1,8,16777216,200,146.8,DEFAULT,DEFAULT,0\nall_reduce_perf,1,8,33554432,400,146.8,DEFAULT,DEFAULT,0\n\
+         all_reduce_perf,1,8,33554432,300,195.7,RING,SIMPLE,16\nbroadcast_perf,1,8,33554432,400,83.9,DEFAULT,DEFAULT,0\n",
     );
     let asked = ["training-time", "estimate", "llama-3.1-8b", "--tp", "8", "--json", "--collectives", &sweep];
     let said = collectune(&asked);
@@ -276,7 +276,7 @@ fn an_estimate_takes_what_was_measured() {
     let trace = write(&folder, "rank0.json", &traced);
     let answer = json(&["training-time", "estimate", "llama-3.1-8b", "--trace", &trace, "--json"]);
     let found = &answer["traces"][0];
-    assert_eq!((answer["own_steps"].as_u64(), found["file"].as_str()), (Some(1), Some("rank0.json")));
+    assert_eq!((answer["own_steps"].as_u64(), found["file"].as_str()), (Some(1), Some(trace.as_str())));
     assert_eq!((found["step_us"].as_f64(), found["kernels_us"].as_f64()), (Some(1e6), Some(7e5)));
     let people = ended(&collectune(&["training-time", "estimate", "llama-3.1-8b", "--trace", &trace]), 0);
     assert!(people.contains("rank0.json has a step of 1.000 s on 8 GPUs, taken as tp 1, pp 1, cp 1"), "{people}");

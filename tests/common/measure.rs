@@ -149,6 +149,8 @@ fn leaves(workbench: Workbench) -> Vec<&'static [(&'static str, &'static str)]> 
         Workbench::TrainingTime => vec![
             &[("config.json", "model")],
             &[("steps.csv", "measured steps of one's own")],
+            // A module of the training script, which writes traces.
+            &[],
             &[
                 ("samples/operator/STUB_layernorm_bf16.csv", "samples of an operator"),
                 ("samples/operator/STUB_expert_down_bf16.csv", "samples of an operator"),

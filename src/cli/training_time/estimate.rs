@@ -119,6 +119,9 @@ pub(in crate::cli) struct Estimate {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     collectives: Vec<PathBuf>,
 
+    #[command(flatten)]
+    measured: Measured,
+
     /// A catalogue with GPUs of one's own
     #[arg(long, value_name = "YAML", num_args = 1..)]
     catalogue: Vec<PathBuf>,
@@ -249,7 +252,7 @@ impl Estimate {
         settings.stack = self.stack.unwrap_or(settings.stack);
         settings.attention = self.attention;
         settings.price_per_gpu_hour = self.price;
-        settings.collectives = measured(&self.collectives)?;
+        settings.collectives = measured(&self.collectives, &self.measured)?;
         settings.reserve_gib = self.reserve;
         if !self.layout.sharding.is_empty() {
             settings.shardings.clone_from(&self.layout.sharding);
@@ -365,13 +368,13 @@ fn traces(paths: &[PathBuf]) -> Result<Vec<(String, Trace)>, CliError> {
     Ok(traces)
 }
 
-/// The collectives of sweeps and logs, all library versions and configurations together.
-fn measured(paths: &[PathBuf]) -> Result<MeasuredCollectives, CliError> {
+/// The collectives of sweeps and logs.
+fn measured(paths: &[PathBuf], measured: &Measured) -> Result<MeasuredCollectives, CliError> {
     if paths.is_empty() {
+        arguments::say_unused(&["set", "configuration"], "no collectives are given (--collectives)");
         return Ok(MeasuredCollectives::default());
     }
-    let all = Measured { set: Some("all".to_owned()), ..Measured::default() };
-    let sweep = aggregate(&files::read_sweeps(paths, &all)?.rows, Target::Time);
+    let sweep = aggregate(&files::read_sweeps(paths, measured)?.rows, Target::Time);
     let mut fastest: BTreeMap<Workload, f64> = BTreeMap::new();
     for point in &sweep.points {
         let best = fastest.entry(point.workload).or_insert(point.busbw_gbps);

@@ -1,5 +1,5 @@
-//! How long exchanges take: a latency and the bandwidth of links that messages of some size reach, corrected by what was
-//! measured.
+//! How long exchanges take: a latency and the bandwidth of links that messages of some size reach, corrected by what
+//! was measured.
 
 use super::{
     collectives::MeasuredCurve,

@@ -42,7 +42,7 @@ fn an_exchange_takes_as_long_as_it_was_measured() {
     let before = asked(MeasuredCollectives::default(), Changes::default());
     let (links_us, basis) = time_us(&before, ExchangeUse::Tensor);
     assert_eq!(basis, "links");
-    // Sums of 32 MiB over a node: 8 sequences of 4,096 tokens of width 4,096 would be more.
+    // Sums of 32 MiB over a node: 4,096 tokens of width 4,096, two bytes each.
     let bytes = before.exchanges.iter().find(|timed| timed.exchange.of == ExchangeUse::Tensor).unwrap().exchange.bytes;
     assert_eq!(bytes, 33_554_432.0);
     let measured = curve(Collective::AllReduce, NODE, &[(16_777_216.0, 300.0), (67_108_864.0, 900.0)]);

@@ -72,7 +72,7 @@ fn real_traces_have_the_published_figures() {
     assert_eq!(amd.left_out, ["the sizes of 5 kernels of collectives, which it does not say"]);
     let sizes: Vec<f64> = amd.collectives.iter().map(|of| of.size_bytes).collect();
     assert_eq!(sizes, [2.0 * 2_873_320.0, 2.0 * 8_816_192.0]);
-    // It has no step within its window: 128 ranks.
+    // A trace of a job of 128 ranks.
     assert_eq!(real_trace("hta_sampled_rank-0.json.gz").world_size, Some(128));
 }
 

@@ -389,12 +389,11 @@ fn measured(paths: &[PathBuf], measured: &Measured) -> Result<MeasuredCollective
     let mut curves = Vec::new();
     for ((collective, scale), points) in groups {
         let over = Communicator { nodes: scale.nodes, per_node: scale.ranks.div_ceil(scale.nodes.max(1)) };
-        let uses = ExchangeUse::of(collective);
-        if uses.is_empty() {
+        if ExchangeUse::of(collective).is_empty() {
             let what = format!("{collective} on {scale} is not used: an estimated step has no {collective}");
             terminal::say("note", &what);
         }
-        curves.extend(uses.iter().filter_map(|of| MeasuredCurve::new(*of, collective, over, &points)));
+        curves.extend(MeasuredCurve::for_every_use(collective, over, &points));
     }
     Ok(MeasuredCollectives(curves))
 }

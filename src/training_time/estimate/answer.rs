@@ -44,11 +44,11 @@ pub struct ComparedTrace {
     pub name: String,
     /// The GPUs of its job.
     pub gpus: u64,
-    /// Its layout.
+    /// The layout of its job, by its groups or as files and question say.
     pub layout: GivenLayout,
     /// The time of its step in µs.
     pub step_us: f64,
-    /// What it goes into.
+    /// What the step's time goes into on the traced rank.
     pub parts: TracedParts,
     /// The same by kernels alone and the bandwidth of links, in µs: kernels that are not attention, attention, and
     /// exchanges that nothing hides.

@@ -26,6 +26,15 @@ impl MeasuredCurve {
         is_known.then_some(Self { of, over, collective, curve })
     }
 
+    /// The same for every use that the collective says something about.
+    pub fn for_every_use(
+        collective: Collective,
+        over: Communicator,
+        points: &[(f64, f64)],
+    ) -> impl Iterator<Item = Self> {
+        ExchangeUse::of(collective).iter().filter_map(move |of| Self::new(*of, collective, over, points))
+    }
+
     pub(super) const fn operation(&self) -> Operation {
         match self.collective {
             Collective::AllGather | Collective::ReduceScatter => Operation::Gather,
@@ -57,8 +66,7 @@ impl MeasuredCurve {
 
     /// Whether the size is among those that were measured.
     fn is_inside(&self, bytes: f64) -> bool {
-        let points = self.curve.points();
-        points.first().zip(points.last()).is_some_and(|(first, last)| (first.0..=last.0).contains(&bytes))
+        self.nearest(bytes).0 == bytes
     }
 }
 
@@ -87,7 +95,7 @@ impl MeasuredCollectives {
         self.0.iter().filter(usable).min_by(nearer)
     }
 
-    /// Where the time of an exchange is from: `measured`, `as over 2×8`, or `links`.
+    /// Where the time of an exchange is from: `measured`, `as all_reduce over 2×8`, or `links`.
     pub fn basis(&self, exchange: &Exchange) -> String {
         let Some(curve) = self.of(exchange) else { return LINKS.to_owned() };
         match (curve.group() == exchange.group && curve.is_of(exchange), curve.is_inside(exchange.message_bytes())) {

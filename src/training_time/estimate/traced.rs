@@ -1,8 +1,8 @@
 //! Traces beside an estimate: a step of one's own with its parts, and collectives that were measured.
 
 use super::{
-    answer::ComparedTrace, collectives::MeasuredCurve, device::Device, exchange::ExchangeUse,
-    given_layout::GivenLayout, own_steps::OwnStep, question::EstimateSettings,
+    answer::ComparedTrace, collectives::MeasuredCurve, device::Device, given_layout::GivenLayout, own_steps::OwnStep,
+    question::EstimateSettings,
 };
 use crate::{
     collective::Collective,
@@ -163,9 +163,8 @@ fn curves(trace: &Trace, gpus_per_node: u32) -> Vec<MeasuredCurve> {
             None => groups.push((call.collective, over, vec![point])),
         }
     }
-    let of = |(collective, over, points): &Measured| {
-        let uses = ExchangeUse::of(*collective).iter();
-        uses.filter_map(|of| MeasuredCurve::new(*of, *collective, *over, points)).collect::<Vec<_>>()
-    };
-    groups.iter().flat_map(of).collect()
+    groups
+        .iter()
+        .flat_map(|(collective, over, points)| MeasuredCurve::for_every_use(*collective, *over, points))
+        .collect()
 }

@@ -112,7 +112,7 @@ impl Events {
             return;
         }
         let (Some(start_us), Some(time_us)) = (event.ts, event.dur) else { return self.broken += 1 };
-        // Above 2⁵³ ns a time has no fraction left.
+        // No event of a training step takes hours.
         if !(0.0..1e10).contains(&time_us) || !start_us.is_finite() {
             return self.broken += 1;
         }

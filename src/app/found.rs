@@ -79,6 +79,7 @@ fn holds(session: Session, workbench: Workbench) -> Option<String> {
                 counted(documents.jobs.len(), "log"),
                 counted(documents.comparisons.len(), "comparison"),
                 counted(documents.listings.len(), "table"),
+                counted(documents.journals.len(), "journal"),
             ]
         })
     } else {
@@ -87,7 +88,7 @@ fn holds(session: Session, workbench: Workbench) -> Option<String> {
             [only] => session.reports.with(|reports| format_of(reports.iter().find(|file| file.id == *only)?)),
             _ => None,
         };
-        [counted(files.len(), "file"), format, None, None, None, None]
+        [counted(files.len(), "file"), format, None, None, None, None, None]
     };
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))

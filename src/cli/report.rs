@@ -287,7 +287,7 @@ impl Report {
             .collect();
         match of {
             Some(Workbench::Tuning) => {
-                used.extend(&documents.jobs);
+                used.extend(documents.jobs.iter().chain(&documents.journals));
                 used.extend(opened.parts.topologies.iter().map(|(id, ..)| *id));
             }
             None => used.extend(documents.reports.first()),

@@ -12,7 +12,7 @@ use crate::{
     conf::ncclx,
     report,
     text::{Column, Entry, Listing, Problem, Problems, Records, number},
-    tuning::campaign::{CampaignSettings, journal::Journal},
+    tuning::campaign::{CampaignSettings, history, journal::Journal},
 };
 
 /// The most bytes of a tuner file or comparison.
@@ -112,10 +112,10 @@ pub(super) fn campaign(json: &str) -> Option<Result<(Outcome, FileContent)>> {
         return Some(match Journal::parse(json) {
             Err(error) => Err(format!("can't be used: {error}")),
             Ok(journal) => {
-                let holds = counted(journal.entries.len(), "launch");
                 let note = "The logs of its launches are measurements: open them with it (logs/)".to_owned();
+                let holds = history::launches(journal.entries.len());
                 let outcome = Outcome::known("journal of a campaign", holds, Problems::default(), vec![note]);
-                Ok((outcome, FileContent::Listing(journal.listing())))
+                Ok((outcome, FileContent::Journal(journal)))
             }
         });
     }

@@ -28,6 +28,7 @@ use crate::{
     tuning::{
         ab::{self, script::AbArm},
         aggregate::Target,
+        campaign::journal::Journal,
         job::JobLog,
         loaded::{LoadedTuning, TuningFiles},
         model_file::ModelFile,
@@ -73,6 +74,8 @@ pub struct DocumentFiles {
     pub studied: Vec<(report::Workbench, u32)>,
     /// The numbers of tables that are only shown.
     pub listings: Vec<u32>,
+    /// The numbers of the journals of campaigns.
+    pub journals: Vec<u32>,
     /// The numbers of files that are reports.
     pub reports: Vec<u32>,
 }
@@ -100,6 +103,8 @@ pub struct Documents {
     pub comparisons: Vec<(u32, String)>,
     /// Tables that are only shown.
     pub listings: Vec<(u32, Listing)>,
+    /// The journals of campaigns.
+    pub journals: Vec<(u32, Journal)>,
     /// Reports that were opened, to be shown as they are.
     pub reports: Vec<(u32, Box<report::Report>)>,
 }
@@ -113,6 +118,7 @@ impl Documents {
             studied: Vec::new(),
             comparisons: self.comparisons.iter().map(|(file, _)| *file).collect(),
             listings: self.listings.iter().map(|(file, _)| *file).collect(),
+            journals: self.journals.iter().map(|(file, _)| *file).collect(),
             reports: self.reports.iter().map(|(file, _)| *file).collect(),
         }
     }
@@ -186,6 +192,7 @@ impl OpenedFiles {
             jobs: mem::take(&mut self.documents.jobs),
             comparisons: mem::take(&mut self.documents.comparisons),
             listings: mem::take(&mut self.documents.listings),
+            journals: mem::take(&mut self.documents.journals),
         };
         let mut tuning = LoadedTuning::new(files, &self.sets, target, mem::take(&mut self.notes));
         let scales: Vec<Scale> = tuning.study.groups().iter().map(|group| group.scale).collect();
@@ -299,6 +306,7 @@ pub fn read_set(
             FileContent::Topology(part) => opened.parts.topologies.push((name.id, name.name.clone(), *part)),
             FileContent::Report(report) => opened.documents.reports.push((name.id, report)),
             FileContent::Listing(listing) => opened.documents.listings.push((name.id, listing)),
+            FileContent::Journal(journal) => opened.documents.journals.push((name.id, journal)),
             FileContent::Nothing => {}
         }
         opened.files.push(report);

@@ -11,6 +11,7 @@ use crate::{
     topology,
     training_time::bundle::DroppedFile,
     tuning::{
+        campaign::journal::Journal,
         job::JobLog,
         log::SweepLog,
         origin::Origins,
@@ -46,6 +47,8 @@ pub enum FileContent {
     Topology(Box<topology::study::Part>),
     /// A table that is only shown: hotspots, predicted gains, a summary of runs, launches.
     Listing(Listing),
+    /// The journal of a campaign.
+    Journal(Journal),
     /// A report that Collectune wrote.
     Report(Box<Report>),
     /// A file that can't be used.

@@ -55,6 +55,8 @@ pub enum Panel {
     Ab,
     /// Two measured states, before and after.
     Compare,
+    /// What each launch of a campaign brought.
+    Campaign,
     /// Tables of other programs, which are only shown.
     Tables,
 }
@@ -71,6 +73,7 @@ impl Panel {
         Self::Plan,
         Self::Ab,
         Self::Compare,
+        Self::Campaign,
         Self::Tables,
     ];
 
@@ -86,6 +89,7 @@ impl Panel {
             Self::Plan => "Measure next",
             Self::Ab => "A/B",
             Self::Compare => "Compare",
+            Self::Campaign => "Campaign",
             Self::Tables => "Tables",
         }
     }
@@ -102,6 +106,7 @@ impl Panel {
             Self::Plan => "plan",
             Self::Ab => "ab",
             Self::Compare => "compare",
+            Self::Campaign => "campaign",
             Self::Tables => "tables",
         }
     }

@@ -80,7 +80,7 @@ pub(super) fn commands(
             Some(Err(why)) => commands.left_out.push(why.to_owned()),
             None => {}
         },
-        Panel::Tables => {}
+        Panel::Campaign | Panel::Tables => {}
     }
     for field in form {
         let is_own = || {

@@ -8,6 +8,7 @@ use super::{
         verdict::{JudgedRule, RuleVerdict},
     },
     aggregate::{Point, Target},
+    campaign::journal::Journal,
     compare,
     conf::{
         Finding, Reader,
@@ -75,6 +76,8 @@ pub struct TuningFiles {
     pub comparisons: Vec<(u32, String)>,
     /// Tables that are only shown.
     pub listings: Vec<(u32, Listing)>,
+    /// The journals of campaigns.
+    pub journals: Vec<(u32, Journal)>,
 }
 
 /// The study of loaded measurements, with the files beside them.
@@ -181,6 +184,7 @@ impl LoadedTuning {
             numbered: &self.files.names,
             notes: self.notes.iter().cloned().chain(self.study.notes()).collect(),
             set: self.set.as_deref(),
+            journals: &self.files.journals,
             plan: self.plan(&plan::PlanQuestion::default(), None, &mut Silent)?,
         };
         let mut report = report::report(input, contents)?;

@@ -13,6 +13,7 @@ use crate::{
     },
     text::Problems,
     tuning::{
+        campaign::{history, journal::Journal},
         conf::{
             export::{self, ExportInput, export},
             reader::Reader,
@@ -54,6 +55,8 @@ pub struct TuningReportInput<'a> {
     pub notes: Vec<String>,
     /// The set of measurements that was studied, if there are several.
     pub set: Option<&'a str>,
+    /// The journals of the campaigns that measured, by their files' numbers.
+    pub journals: &'a [(u32, Journal)],
     /// The plan of what to measure next.
     pub plan: plan::PlanAnswer,
 }
@@ -63,7 +66,7 @@ pub struct TuningReportInput<'a> {
 /// # Errors
 /// Returns an error if nothing was measured, or if the model can't be evaluated.
 pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Report, TuningStudyError> {
-    let TuningReportInput { study, mut files, problems, names, numbered, mut notes, set, plan } = material;
+    let TuningReportInput { study, mut files, problems, names, numbered, mut notes, set, journals, plan } = material;
     if study.sweep().is_empty() {
         return Err(TuningStudyError::NothingMeasured);
     }
@@ -111,6 +114,7 @@ pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Re
     notes.retain(|note| noise.as_ref().is_none_or(|noise| !noise.text.contains(note)));
     sections.extend(noise);
     sections.extend(measurements::dips(study, answer));
+    sections.extend(journals.iter().filter_map(|(_, journal)| history::section(journal, None, false)));
     sections.extend(measurements::next(plan));
     sections.extend(left_out::section(&problems));
     if !notes.is_empty() {

@@ -194,7 +194,7 @@ impl Settings {
                 settings.table = file(form, "table", "File", named(tuning, &tuning.files.listings), None);
             }
             Panel::Compare => settings.compare_fields(form, tuning),
-            Panel::HeatMap | Panel::Noise => {}
+            Panel::HeatMap | Panel::Noise | Panel::Campaign => {}
         }
         settings
     }

@@ -2,6 +2,14 @@
 
 use std::fs;
 
+use collectune::{
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale},
+    tuning::campaign::{
+        Job,
+        journal::{Brought, Journal, JournalEntry, LaunchOutcome, Phase, Requested},
+    },
+};
+
 use crate::{
     look::{assert_fits, assert_readable},
     page::{Page, key},
@@ -274,5 +282,60 @@ fn a_report_is_shown_as_a_table() {
     page.wait_until_idle();
     assert!(page.fragment().ends_with("p=tables"), "{}", page.fragment());
     assert_eq!(page.rows("Content"), 1);
+    page.assert_clean();
+}
+
+/// The journal of a search in which the fifth of six launches failed.
+fn journal() -> String {
+    let entry = |launch: u32| {
+        let channels = 4 << launch;
+        let configuration = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll128, channels };
+        let is_measured = launch != 5;
+        let brought =
+            Brought { sizes: launch % 3, most_pct: 12.5, mean_gain_pct: Some(f64::from(launch.min(4)) * 3.5 - 3.5) };
+        JournalEntry {
+            launch,
+            phase: Phase::Search,
+            job: Job { collective: Collective::AllReduce, scale: Scale { nodes: 2, ranks: 16 } },
+            requested: if launch == 1 { Requested::Default } else { Requested::Configuration(configuration) },
+            repeat: 1,
+            why: "Expected to change the answer, most at 1 MiB".to_owned(),
+            expected_pct: Some(3.0),
+            log: format!("logs/{launch}.log"),
+            began_s: 1,
+            seconds: 20.0,
+            outcome: if is_measured {
+                LaunchOutcome::Measured
+            } else {
+                LaunchOutcome::Failed("<b>node 7</b> did not answer".to_owned())
+            },
+            brought: is_measured.then_some(brought),
+        }
+    };
+    (1..=6).map(entry).map(|entry| Journal::line(&entry)).collect()
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_journal_of_a_campaign_shows_the_history_of_its_search() {
+    let page = Page::with_files(&[("journal.jsonl", journal().as_bytes())]);
+    page.wait_for_text("Search history");
+    assert!(page.fragment().ends_with("p=campaign"), "{}", page.fragment());
+    let said = page.text_in("region", "Search history");
+    assert!(said.contains("6 launches, of which 1 left no measurements, in 2 min"), "{said}");
+    assert!(said.contains("1 launch after launch 4 found nothing faster"), "{said}");
+    assert!(said.contains("<b>node 7</b> did not answer"), "{said}");
+    page.find("figure", "Gain of the fastest so far over launches");
+    // Beside a sweep the answer comes first, and the tab stays.
+    page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
+    page.wait_until_idle();
+    show(&page, "Campaign");
+    for scheme in ["light", "dark"] {
+        page.prefer_color_scheme(scheme);
+        page.resize(360, 740);
+        page.wait_until_idle();
+        assert_fits(&page);
+        assert_readable(&page, scheme);
+    }
     page.assert_clean();
 }

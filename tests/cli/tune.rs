@@ -257,6 +257,7 @@ fn a_campaign_ends_with_a_file_that_an_ab_has_confirmed() {
     let report = fs::read_to_string(cluster.path("campaign/report.html")).unwrap();
     let folder = cluster.folder.path().display().to_string();
     assert!(report.contains("all_reduce") && !report.contains("secret-host") && !report.contains(&folder));
+    assert!(report.contains("Search history") && report.contains("Gain of the fastest so far over launches"));
     // What ran was read from the debug files, and the page reads the same logs.
     let logs = cluster.path("campaign/logs").display().to_string();
     let predicted = ended(
@@ -366,6 +367,16 @@ fn what_crashes_hangs_or_is_replaced_is_recorded_and_not_tried_again() {
     let failed: Vec<String> =
         entries.iter().map(|entry| entry.log.clone()).filter(|log| log.starts_with(".failed/")).collect();
     assert_eq!(failed.len(), 3);
+    // The report says that they failed; why may quote a line of a log, and stays in the journal.
+    let report = fs::read_to_string(cluster.path("campaign/report.html")).unwrap();
+    assert!(report.contains("of which 3 left no measurements") && report.contains("No measurements"));
+    let reasons = entries.iter().filter_map(|entry| match &entry.outcome {
+        LaunchOutcome::Failed(why) => Some(why),
+        _ => None,
+    });
+    for why in reasons {
+        assert!(!report.contains(why.as_str()), "{why}");
+    }
     assert!(failed.iter().all(|log| cluster.path("campaign").join(log).is_file()));
 }
 

@@ -256,6 +256,7 @@ impl Session {
             (&documents.comparisons, Panel::Ab),
             (&documents.jobs, Panel::Coverage),
             (&documents.confs, Panel::TunerFiles),
+            (&documents.journals, Panel::Campaign),
             (&documents.listings, Panel::Tables),
         ];
         panels.into_iter().find(|(of_kind, _)| of_kind.iter().any(is_new)).map(|(_, panel)| panel)

@@ -111,8 +111,13 @@ pub fn Tuning() -> impl IntoView {
 fn PanelTabs() -> impl IntoView {
     let session: Session = expect_context();
     let tabs = memo(move || {
-        let has_tables = session.documents.with(|all| !all.listings.is_empty());
-        let is_there = |panel: &&Panel| **panel != Panel::Tables || has_tables;
+        let [has_journal, has_tables] =
+            session.documents.with(|all| [!all.journals.is_empty(), !all.listings.is_empty()]);
+        let is_there = |panel: &&Panel| match panel {
+            Panel::Campaign => has_journal,
+            Panel::Tables => has_tables,
+            _ => true,
+        };
         let tab = |panel: &Panel| Tab::new(panel.key(), panel.name());
         Panel::ALL.iter().filter(is_there).map(tab).collect::<Vec<_>>()
     });

@@ -210,7 +210,8 @@ impl Folder {
         let _ = fs::remove_dir_all(self.file("debug"));
     }
 
-    /// Reads the logs of search and confirmation, with the level of the day taken out. Returns sentences on that, too.
+    /// Reads the logs of search and confirmation, with the level of the day taken out, and the journal. Returns sentences on
+    /// that, too.
     pub(super) fn read(&self) -> Result<(OpenedFiles, Vec<String>), CliError> {
         let mut opened = self.read_folder("logs")?;
         let mut order = BTreeMap::new();
@@ -225,6 +226,7 @@ impl Folder {
         // A log that the journal doesn't name is that of a launch that was cut off.
         opened.rows.retain(|row| order.contains_key(&row.file));
         let notes = drift::correct(&mut opened.rows, &order);
+        opened.documents.journals.push((opened.files.len() as u32, self.journal.clone()));
         Ok((opened, notes))
     }
 

@@ -33,6 +33,7 @@ use crate::{
         campaign::{
             CampaignSettings, Job,
             best::BestSoFar,
+            history,
             journal::{JournalEntry, LaunchOutcome, Phase, Requested},
             next::{self, NextLaunch, SearchStep},
             play::{PlayedLaunch, Player},
@@ -124,7 +125,7 @@ impl Campaign {
         }
         self.folder.clear_debug();
         if !self.folder.journal.entries.is_empty() {
-            terminal::say("note", &format!("goes on after {}", next::summary(&self.folder.journal)));
+            terminal::say("note", &format!("goes on after {}", history::summary(&self.folder.journal)));
             self.best = self.folder.best()?;
         } else if let Cluster::Launched(template) = &self.cluster
             && let Some(job) = self.folder.settings.jobs.last()
@@ -474,7 +475,7 @@ impl Campaign {
     fn say_end(&self, deployed: Option<String>) -> Result<(), CliError> {
         let name = self.folder.path().display();
         let settings = &self.folder.settings;
-        let made = next::summary(&self.folder.journal);
+        let made = history::summary(&self.folder.journal);
         let took = duration::words(self.folder.journal.seconds());
         let mut text = format!("{made} in {took}; the report is {name}/{REPORT}\n");
         match deployed {

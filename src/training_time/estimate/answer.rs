@@ -23,7 +23,7 @@ pub struct StepEstimate {
     pub tokens_per_s_per_gpu: f64,
     /// The model's operations over what the GPUs' peak allows, without what is computed again: MFU, as a share.
     pub model_flop_share: f64,
-    /// GPUs of the layout.
+    /// The number of GPUs of the layout.
     pub gpus: u64,
     /// Tokens of a step over all replicas.
     pub tokens: f64,
@@ -40,7 +40,7 @@ pub struct StepEstimate {
 /// A traced step, beside what is computed for it before any factor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparedTrace {
-    /// The trace's file.
+    /// The name of the trace's file, without its path.
     pub name: String,
     /// The GPUs of its job.
     pub gpus: u64,

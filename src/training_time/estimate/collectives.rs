@@ -11,7 +11,7 @@ pub struct MeasuredCurve {
     pub of: ExchangeUse,
     /// The GPUs over which it was measured.
     pub over: Communicator,
-    /// The collective.
+    /// The collective that was measured.
     pub collective: Collective,
     curve: Curve,
 }

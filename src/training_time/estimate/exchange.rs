@@ -7,7 +7,7 @@ use crate::collective::Collective;
 pub enum ExchangeUse {
     /// Activations of the ranks that split a matrix.
     Tensor,
-    /// Gradients of replicas.
+    /// Gradients, summed over the replicas.
     Gradients,
     /// Parameters of replicas that hold a share of them each.
     Parameters,
@@ -20,7 +20,7 @@ pub enum ExchangeUse {
 }
 
 impl ExchangeUse {
-    /// The exchange in words.
+    /// The exchange as tables and the terminal name it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tensor => "Tensor groups",
@@ -46,7 +46,7 @@ impl ExchangeUse {
     }
 }
 
-/// Ranks that exchange something.
+/// A group of ranks that exchange something, and how they lie on nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
     /// The number of ranks that take part, at least 1.
@@ -78,7 +78,7 @@ impl Group {
     }
 }
 
-/// How ranks exchange bytes.
+/// The collective by which ranks exchange bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Operation {
     /// An all_reduce of as many bytes.
@@ -102,7 +102,7 @@ pub enum Operation {
 pub struct Exchange {
     /// What the step exchanges it for.
     pub of: ExchangeUse,
-    /// How it is exchanged.
+    /// The collective by which it is exchanged.
     pub operation: Operation,
     /// The ranks that take part.
     pub group: Group,

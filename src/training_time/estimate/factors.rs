@@ -14,11 +14,11 @@ use crate::{
 pub struct Factors {
     /// On products and element-wise operators.
     pub compute: f64,
-    /// On attention.
+    /// The factor on the times of attention.
     pub attention: f64,
-    /// On exchanges.
+    /// The factor on the times of exchanges.
     pub exchange: f64,
-    /// On products of experts.
+    /// The factor on the times of products of experts.
     pub experts: f64,
     /// Time in µs of the host for a layer forward.
     pub host_us: f64,
@@ -105,7 +105,7 @@ impl Factors {
         Self::of(values)
     }
 
-    /// Times with the factors.
+    /// The times, each multiplied by the factor of its part.
     pub fn on(&self, times: &Times) -> Times {
         Times {
             compute: times.compute * self.compute,

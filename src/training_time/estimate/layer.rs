@@ -21,7 +21,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// The sum of two.
+    /// The sum of both, part by part.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl Times {
         }
     }
 
-    /// Without some of them.
+    /// The difference, part by part.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
         self.plus(other.times(-1.0))
@@ -54,7 +54,7 @@ impl Times {
         [self.compute + self.experts, self.attention, self.exchange]
     }
 
-    /// All together.
+    /// The sum of all parts.
     pub fn total(&self) -> f64 {
         self.compute + self.attention + self.exchange + self.experts
     }

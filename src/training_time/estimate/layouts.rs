@@ -45,7 +45,7 @@ pub struct Layouts {
     pub ranked: Vec<RankedLayout>,
     /// Layouts of which none is both faster and smaller, the fastest first.
     pub frontier: Vec<RankedLayout>,
-    /// Layouts that fit.
+    /// The number of layouts that fit into memory.
     pub fitting: u64,
     /// Memory of the smallest layout in bytes, whether it fits or not; 0 where none is possible.
     pub least_memory_bytes: f64,
@@ -53,7 +53,7 @@ pub struct Layouts {
     pub left_out: BTreeMap<&'static str, u64>,
 }
 
-/// What is searched.
+/// The space of layouts that a search goes through.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchLimits {
     /// The number of GPUs of all replicas and stages together.
@@ -64,7 +64,7 @@ pub struct SearchLimits {
     pub listed: usize,
     /// The largest micro-batch that is tried, in sequences.
     pub most_micro_batch: u32,
-    /// What replicas may share.
+    /// What replicas may divide among them, by the sharding stage.
     pub shardings: Vec<Sharding>,
     /// Seed of the draws of the factors.
     pub seed: u64,

@@ -14,7 +14,7 @@ use crate::{
 pub struct OwnStep {
     /// The GPUs on which it ran.
     pub gpus: u64,
-    /// Its layout.
+    /// The layout with which it was measured, as far as it is given.
     pub layout: GivenLayout,
     /// Tokens of a sequence; `None` as the question has it.
     pub sequence: Option<u32>,
@@ -47,15 +47,15 @@ pub const COLUMNS: [&str; 12] = [
 /// Why a table can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OwnStepsError {
-    /// A column is missing.
+    /// The header lacks a column that each step needs.
     #[error("line 1: the table lacks {0}; it needs gpus and step_s, and may have {rest}", rest = COLUMNS[2..].join(", "))]
     Lacks(&'static str),
-    /// There is no row.
+    /// The table has a header and no row below it.
     #[error("the table has no row")]
     Empty,
 }
 
-/// Reads a text.
+/// Reads steps from the text of a table, with or without a byte order mark.
 ///
 /// # Errors
 /// As [`read`].

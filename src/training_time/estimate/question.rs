@@ -106,7 +106,7 @@ pub enum EstimateError {
         /// The number of GPUs of all replicas and stages together.
         gpus: u64,
     },
-    /// No layout fits.
+    /// Each possible layout needs more memory than a GPU has.
     #[error(
         "the model fits on no layout of {gpus} GPUs: the smallest needs {least_gib:.1} GiB a GPU, and {name} has {has_gib:.1} \
          GiB without what is kept free; more GPUs, a smaller sequence or other recomputation would do"
@@ -129,7 +129,7 @@ impl From<DeviceError> for EstimateError {
     }
 }
 
-/// The answer.
+/// The estimate of a step by [`EstimateSettings`]: the layout, its times, and what they were corrected by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimated {
     /// The layout that the answer is of.

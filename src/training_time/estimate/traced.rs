@@ -34,11 +34,11 @@ pub enum UnusedTrace {
     Groups {
         /// Ranks of a tensor group.
         tensor: u32,
-        /// Stages.
+        /// The number of pipeline stages.
         pipeline: u32,
         /// Ranks that share a sequence.
         context: u32,
-        /// Ranks of the job.
+        /// The number of ranks of the job.
         ranks: u64,
     },
 }

@@ -2,10 +2,10 @@
 
 use crate::collective::is_communication;
 
-/// What a kernel does.
+/// The part of a step that the time of a kernel counts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KernelClass {
-    /// It sends or receives.
+    /// It sends to other GPUs or receives from them.
     Communication,
     /// It computes attention, or a part of it where it is not fused.
     Attention,

@@ -48,11 +48,11 @@ pub struct ProcessGroup {
 pub struct TracedParts {
     /// Kernels that are neither attention nor communication, one after the other.
     pub compute_us: f64,
-    /// Kernels of attention.
+    /// Kernels of attention, one after the other.
     pub attention_us: f64,
     /// Communication while no other kernel ran.
     pub exposed_us: f64,
-    /// Communication in all.
+    /// Communication in all, whether other kernels ran beside it or not.
     pub communication_us: f64,
 }
 
@@ -63,18 +63,18 @@ pub struct TracedInputs {
     pub vocabulary: u32,
     /// The width of the model.
     pub hidden: u32,
-    /// Sequences of a micro-batch.
+    /// The number of sequences of a micro-batch on this rank.
     pub micro_batch: u32,
     /// Tokens of a sequence on this rank.
     pub tokens: u32,
-    /// Micro-batches of a step.
+    /// The number of micro-batches that this rank computes in a step.
     pub micro_batches: u32,
 }
 
 /// Calls of a collective that are alike.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TracedCollective {
-    /// The collective.
+    /// The collective of all calls.
     pub collective: Collective,
     /// The ranks of its group, in ascending order.
     pub ranks: Vec<u32>,
@@ -82,7 +82,7 @@ pub struct TracedCollective {
     pub size_bytes: f64,
     /// The shortest of the calls in µs: others waited longer for other ranks.
     pub shortest_us: f64,
-    /// The number of calls.
+    /// The number of calls of this size in the trace.
     pub calls: u32,
 }
 
@@ -99,10 +99,10 @@ impl TracedCollective {
 /// Why a trace can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
-    /// It is no JSON.
+    /// The text is no JSON; the reader says why and where.
     #[error("is a trace that can't be read as JSON: {0}")]
     Json(String),
-    /// No step is marked.
+    /// No span is named `ProfilerStep`, so that no step can be told from another.
     #[error(
         "is a trace in which no step is marked (ProfilerStep): call step() of torch.profiler after each training step, \
          with a schedule"

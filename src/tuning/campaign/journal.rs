@@ -242,8 +242,13 @@ impl Journal {
         text.trim_start().starts_with("{\"launch\":")
     }
 
-    /// The launches as a table, a row for each.
-    pub fn listing(&self) -> Listing {
+    /// The launches as a table, a row for each. Why a launch failed may quote its log: `with_reasons` says whether that
+    /// is included.
+    pub fn listing(&self, with_reasons: bool) -> Listing {
+        let outcome = |outcome: &LaunchOutcome| match outcome {
+            LaunchOutcome::Failed(_) if !with_reasons => "failed".to_owned(),
+            other => other.failure().unwrap_or_else(|| "measured".to_owned()),
+        };
         let row = |entry: &JournalEntry| {
             vec![
                 Entry::number(Some(entry.launch.into()), |launch| launch.to_string()),
@@ -252,7 +257,7 @@ impl Journal {
                 Entry::text(entry.requested.to_string()),
                 Entry::number(entry.expected_pct, percent),
                 Entry::number(Some(entry.seconds), |seconds| format!("{} s", significant(seconds))),
-                Entry::text(entry.outcome.failure().unwrap_or_else(|| "measured".to_owned())),
+                Entry::text(outcome(&entry.outcome)),
                 Entry::text(entry.brought.map_or_else(String::new, |brought| brought.places())),
                 Entry::number(entry.brought.and_then(|brought| brought.mean_gain_pct), percent),
                 Entry::text(entry.why.clone()),
@@ -315,7 +320,7 @@ mod tests {
         assert!(Journal::is_one(&text));
         let journal = Journal::parse(&text).unwrap();
         assert_eq!(journal, Journal { entries: entries.clone(), is_torn: false });
-        assert_eq!(journal.listing().rows.len(), 3);
+        assert_eq!(journal.listing(true).rows.len(), 3);
         for cut in 1..text.len() {
             let read = Journal::parse(&text[..cut]).unwrap();
             assert_eq!(read.is_torn, !text[..cut].ends_with('\n'), "{cut}");

@@ -2,12 +2,13 @@
 //!
 //! A campaign is a folder with its settings ([`CampaignSettings`]), a journal with a line for each launch ([`journal`])
 //! and the logs. [`next`] says from these alone which launch comes next and why, so that a campaign that was stopped at
-//! any moment goes on as if it had not been. [`best`] keeps what was fastest so far, [`drift`] takes the level of the
-//! day out of the measurements, and [`play`] answers launches from a sweep instead of a cluster. Nothing here starts a
-//! process: that is the command line's work.
+//! any moment goes on as if it had not been. [`best`] keeps what was fastest so far, [`history`] shows what each launch
+//! added to it, [`drift`] takes the level of the day out of the measurements, and [`play`] answers launches from a sweep
+//! instead of a cluster. Nothing here starts a process: that is the command line's work.
 
 pub mod best;
 pub mod drift;
+pub mod history;
 pub mod journal;
 pub mod next;
 pub mod play;

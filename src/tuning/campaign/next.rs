@@ -22,7 +22,7 @@ use crate::{
         study::TuningStudyError,
         sweep::Sweep,
     },
-    units::{Size, count},
+    units::Size,
 };
 
 /// The default is launched again after this many other launches of a job.
@@ -389,15 +389,5 @@ impl SearchState<'_> {
             (made as u32) < MAX_REPEATS
         };
         Ok(launches.into_iter().find(is_within))
-    }
-}
-
-/// A sentence on how many launches were made, for the end of a campaign.
-pub fn summary(journal: &Journal) -> String {
-    let failed = journal.entries.iter().filter(|entry| entry.outcome.failure().is_some()).count();
-    let made = count(journal.entries.len() as u64, "launch").replace("launchs", "launches");
-    match failed {
-        0 => made,
-        failed => format!("{made}, of which {failed} left no measurements"),
     }
 }

@@ -15,6 +15,7 @@ use crate::{
     tuning::{
         ab::{AbAnswer, script::CampaignPlan, verdict::RuleVerdict},
         address::{Address, Panel},
+        campaign::history,
         conf::{
             Finding, Severity,
             export::{self, ConfFile, Refusal},
@@ -79,6 +80,7 @@ impl Tuning {
             Panel::Coverage => self.covered(),
             Panel::Plan => self.planned(progress),
             Panel::Ab => self.campaigns(),
+            Panel::Campaign => self.histories(),
             Panel::Tables => self.tables(),
             Panel::Compare => self.compared(),
         }
@@ -300,6 +302,12 @@ impl Tuning {
         let name = format!("ab_{collective}_{}n.sh", scale.nodes);
         let script = file(name, "three arms in a balanced order", campaign.script());
         Some(Section { files: vec![script], ..Section::led(Group::NextCampaign, lead) })
+    }
+
+    /// What each launch of the loaded campaigns brought.
+    fn histories(&self) -> Vec<Section> {
+        let journals = self.loaded.files.journals.iter();
+        journals.filter_map(|(file, journal)| history::section(journal, u16::try_from(*file).ok(), true)).collect()
     }
 
     fn tables(&self) -> Vec<Section> {

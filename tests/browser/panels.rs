@@ -322,8 +322,8 @@ fn the_journal_of_a_campaign_shows_the_history_of_its_search() {
     page.wait_for_text("Search history");
     assert!(page.fragment().ends_with("p=campaign"), "{}", page.fragment());
     let said = page.text_in("region", "Search history");
-    assert!(said.contains("6 launches, of which 1 left no measurements, in 2 min"), "{said}");
-    assert!(said.contains("1 launch after launch 4 found nothing faster"), "{said}");
+    assert!(said.contains("6 launches, of which 1 left no measurements; they took 2 min"), "{said}");
+    assert!(said.contains("is +10.5 %; launch 4 was the first"), "{said}");
     assert!(said.contains("<b>node 7</b> did not answer"), "{said}");
     page.find("figure", "Gain of the fastest so far over launches");
     // Beside a sweep the answer comes first, and the tab stays.

@@ -210,8 +210,8 @@ impl Folder {
         let _ = fs::remove_dir_all(self.file("debug"));
     }
 
-    /// Reads the logs of search and confirmation, with the level of the day taken out, and the journal. Returns sentences on
-    /// that, too.
+    /// Reads the journal, and the logs of search and confirmation with the level of the day taken out. Returns sentences
+    /// on that, too.
     pub(super) fn read(&self) -> Result<(OpenedFiles, Vec<String>), CliError> {
         let mut opened = self.read_folder("logs")?;
         let mut order = BTreeMap::new();

@@ -34,7 +34,7 @@ pub fn section(journal: &Journal, file: Option<u16>, with_reasons: bool) -> Opti
     if journal.entries.is_empty() {
         return None;
     }
-    let mut text = vec![format!("{} in {}.", summary(journal), duration::words(journal.seconds()))];
+    let mut text = vec![format!("{}; they took {}.", summary(journal), duration::words(journal.seconds()))];
     let jobs = jobs(journal);
     text.extend(jobs.iter().filter_map(|job| progress(journal, *job)));
     if journal.is_torn {
@@ -70,23 +70,18 @@ fn gains(journal: &Journal, job: Job) -> impl Iterator<Item = (&JournalEntry, f6
     of_job.filter_map(|entry| Some((entry, entry.brought?.mean_gain_pct?)))
 }
 
-/// A sentence on how far the search of a job came, and which launch was the last that found something faster.
+/// A sentence on how far the search of a job came, and with which launch.
 fn progress(journal: &Journal, job: Job) -> Option<String> {
+    /// The gain, in per cent, below which it is all the same.
+    const CLOSE_PCT: f64 = 1.0;
     let (_, gain) = gains(journal, job).last()?;
-    let is_faster = |entry: &&JournalEntry| entry.brought.is_some_and(|brought| brought.sizes > 0);
-    let last = journal.entries.iter().filter(|entry| entry.job == job).filter(is_faster).last();
-    let since = |last: &JournalEntry| {
-        let later = journal.measurements().filter(|entry| entry.job == job && entry.launch > last.launch).count();
-        match later {
-            0 => format!("launch {} found something faster still", last.launch),
-            later => format!("{} after launch {} found nothing faster", launches(later), last.launch),
-        }
-    };
-    let since = last.map(since)?;
+    let (reached, _) = gains(journal, job).find(|(_, so_far)| *so_far >= gain - CLOSE_PCT)?;
     Some(format!(
-        "{}: the fastest so far is {} faster than the default, as the mean over the sizes; {since}.",
+        "{}: the mean gain of the fastest so far over the default is {}; launch {} was the first to come within one \
+         percentage point of that.",
         place(job),
-        percent(gain)
+        percent(gain),
+        reached.launch
     ))
 }
 
@@ -124,7 +119,7 @@ fn chart(journal: &Journal, jobs: &[Job], file: Option<u16>) -> Option<Chart> {
     let best = series.iter().filter_map(|series| series.points.last().map(|last| (series, last)));
     let best = best.max_by(|a, b| a.1.y.total_cmp(&b.1.y))?;
     let summary = format!(
-        "{}: after launch {} the fastest so far is {} faster than the default, as the mean over the sizes.",
+        "{}: after launch {} the mean gain of the fastest so far over the default is {}.",
         best.0.name,
         best.1.x,
         percent(best.1.y)
@@ -140,4 +135,60 @@ fn chart(journal: &Journal, jobs: &[Job], file: Option<u16>) -> Option<Chart> {
         y: Axis::new("Gain so far", Quantity::Percent, Spacing::Linear),
         series,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        collective::{Collective, Scale},
+        tuning::campaign::journal::{Brought, Phase, Requested},
+    };
+
+    fn entry(launch: u32, gain_pct: Option<f64>) -> JournalEntry {
+        JournalEntry {
+            launch,
+            phase: Phase::Search,
+            job: Job { collective: Collective::AllReduce, scale: Scale { nodes: 2, ranks: 16 } },
+            requested: Requested::Default,
+            repeat: 1,
+            why: String::new(),
+            expected_pct: None,
+            log: String::new(),
+            began_s: 1,
+            seconds: 30.0,
+            outcome: gain_pct.map_or(LaunchOutcome::Failed("host-7 is away".to_owned()), |_| LaunchOutcome::Measured),
+            brought: gain_pct.map(|gain| Brought { sizes: 0, most_pct: 0.0, mean_gain_pct: Some(gain) }),
+        }
+    }
+
+    fn journal(gains: &[Option<f64>]) -> Journal {
+        let entries = (1..).zip(gains).map(|(launch, gain)| entry(launch, *gain)).collect();
+        Journal { entries, is_torn: false }
+    }
+
+    #[test]
+    fn the_gain_is_drawn_over_launches_and_said_with_the_launch_that_reached_it() {
+        let journal = journal(&[Some(0.0), Some(4.0), None, Some(11.5), Some(12.0)]);
+        let section = section(&journal, Some(3), true).unwrap();
+        assert_eq!(section.text[0], "5 launches, of which 1 left no measurements; they took 2 min.");
+        assert!(section.text[1].contains("is +12.0 %; launch 4 was the first"), "{}", section.text[1]);
+        let chart = &section.charts[0];
+        let ys = |series: usize| chart.series[series].points.iter().map(|point| point.y).collect::<Vec<_>>();
+        assert_eq!((ys(0), ys(1)), (vec![0.0, 4.0, 11.5, 12.0], vec![4.0]));
+        assert_eq!(chart.series[1].points[0].line, Some(FileLine { file: 3, line: 3, others: 0 }));
+    }
+
+    #[test]
+    fn reasons_that_quote_a_log_are_left_out_where_they_are_not_wanted() {
+        let journal = journal(&[Some(0.0), None]);
+        let outcomes = |with_reasons| {
+            let section = section(&journal, None, with_reasons).unwrap();
+            assert!(section.charts.is_empty(), "one point is no line");
+            section.tables[0].listing.rows.iter().map(|row| row[6].text.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(outcomes(true), ["measured", "host-7 is away"]);
+        assert_eq!(outcomes(false), ["measured", "failed"]);
+        assert!(section(&Journal::default(), None, true).is_none());
+    }
 }

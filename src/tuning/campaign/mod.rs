@@ -1,10 +1,10 @@
 //! A tuning campaign: launch after launch, from nothing to a tuner file that an A/B has confirmed.
 //!
-//! A campaign is a folder with its settings ([`CampaignSettings`]), a journal with a line for each launch ([`journal`])
-//! and the logs. [`next`] says from these alone which launch comes next and why, so that a campaign that was stopped at
-//! any moment goes on as if it had not been. [`best`] keeps what was fastest so far, [`history`] shows what each launch
-//! added to it, [`drift`] takes the level of the day out of the measurements, and [`play`] answers launches from a sweep
-//! instead of a cluster. Nothing here starts a process: that is the command line's work.
+//! A campaign is a folder with its settings ([`CampaignSettings`]), a journal with a line for each launch
+//! ([`journal`]) and the logs. [`next`] says from these alone which launch comes next and why, so that a campaign that
+//! was stopped at any moment goes on as if it had not been. [`best`] keeps what was fastest so far, [`history`] shows
+//! what each launch added to it, [`drift`] takes the level of the day out of the measurements, and [`play`] answers
+//! launches from a sweep instead of a cluster. Nothing here starts a process: that is the command line's work.
 
 pub mod best;
 pub mod drift;

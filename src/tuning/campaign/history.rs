@@ -171,7 +171,7 @@ mod tests {
     fn the_gain_is_drawn_over_launches_and_said_with_the_launch_that_reached_it() {
         let journal = journal(&[Some(0.0), Some(4.0), None, Some(11.5), Some(12.0)]);
         let section = section(&journal, Some(3), true).unwrap();
-        assert_eq!(section.text[0], "5 launches, of which 1 left no measurements; they took 2 min.");
+        assert_eq!(section.text[0], "5 launches, of which 1 left no measurements; they took 3 min.");
         assert!(section.text[1].contains("is +12.0 %; launch 4 was the first"), "{}", section.text[1]);
         let chart = &section.charts[0];
         let ys = |series: usize| chart.series[series].points.iter().map(|point| point.y).collect::<Vec<_>>();

@@ -199,8 +199,9 @@ impl FakeCluster {
             ["tune", "--launcher", &launcher, "--tests", &self.folder.path().display().to_string()]
                 .map(str::to_owned)
                 .to_vec();
-        let rest =
-            "--collective all_reduce --nodes 2 --ranks 16 --sizes 4K..64M --channels 1,4,8,16,32 --gpu gfx942 -o";
+        // Campaigns of one test lie beside each other, and don't tell each other what to expect.
+        let rest = "--collective all_reduce --nodes 2 --ranks 16 --sizes 4K..64M --channels 1,4,8,16,32 --gpu gfx942 \
+                    --without-prior -o";
         arguments.extend(rest.split(' ').map(str::to_owned));
         arguments.push(self.path(campaign).display().to_string());
         arguments.extend(more.iter().map(|word| (*word).to_owned()));
@@ -620,6 +621,15 @@ fn earlier_measurements_say_what_to_expect() {
     let (blank, after) = (searched(&first), searched(&second));
     assert!(after[0].why.contains("loses the least over all sizes"), "{}", after[0].why);
     assert!(after.len() * 4 <= blank.len() * 3, "{} after {}", after.len(), blank.len());
+    // A campaign beside the first takes it without being told, unless it is told not to, or is of other measurements.
+    let beside = in_folder("campaigns/beside");
+    let (_, said) = tune(&["--seed", "7", "-o", &beside]);
+    assert!(said.contains("note: the campaigns beside this one say what to expect: first (--without-prior"), "{said}");
+    assert_eq!(timeless(searched(&beside)), timeless(searched(&second)));
+    let (_, said) = tune(&["--seed", "7", "--without-prior", "--launches", "6", "-o", &in_folder("campaigns/alone")]);
+    assert!(!said.contains("say what to expect"), "{said}");
+    let gpu = ["--gpu", "gfx942", "--launches", "6", "-o", &in_folder("campaigns/gpu")];
+    assert!(!tune(&gpu).1.contains("say what to expect"));
     // The expectations are no measurements: the tuner file is that of the second campaign's own.
     assert!(Path::new(&second).join("tuned.conf").exists());
     let (preview, _) = tune(&["--prior", &sweep, "--dry-run"]);

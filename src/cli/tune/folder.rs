@@ -38,6 +38,12 @@ pub(super) fn is_campaign(folder: &Path) -> bool {
     folder.join(SETTINGS).exists()
 }
 
+/// The settings of the campaign in a folder; `None` where they can't be read, or are of another version.
+pub(super) fn settings(folder: &Path) -> Option<CampaignSettings> {
+    let settings: CampaignSettings = serde_json::from_str(&fs::read_to_string(folder.join(SETTINGS)).ok()?).ok()?;
+    Some(settings).filter(|settings| settings.collectune_campaign == CampaignSettings::FORMAT)
+}
+
 /// An open campaign. No other process has it open.
 pub(super) struct Folder {
     path: PathBuf,
@@ -210,8 +216,8 @@ impl Folder {
         let _ = fs::remove_dir_all(self.file("debug"));
     }
 
-    /// Reads the journal, and the logs of search and confirmation with the level of the day taken out. Returns sentences
-    /// on that, too.
+    /// Reads the journal, and the logs of search and confirmation with the level of the day taken out. Returns
+    /// sentences on that, too.
     pub(super) fn read(&self) -> Result<(OpenedFiles, Vec<String>), CliError> {
         let mut opened = self.read_folder("logs")?;
         let mut order = BTreeMap::new();

@@ -153,6 +153,11 @@ pub(super) struct Tune {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     prior: Vec<PathBuf>,
 
+    /// Expect nothing of earlier campaigns: without --prior, those beside the campaign's folder, with the same library
+    /// and GPU, say what to expect
+    #[arg(long, conflicts_with = "prior")]
+    without_prior: bool,
+
     /// Say what the first launches would be, and make none
     #[arg(long)]
     dry_run: bool,
@@ -180,6 +185,7 @@ impl Tune {
         if let Cluster::Played(player) = &cluster {
             self.fit_to_sweep(&mut settings, player)?;
         }
+        self.look_beside(&mut settings)?;
         let prior = prior::read(&settings)?;
         if self.dry_run {
             return preview::preview(&settings, &cluster, prior.as_ref());
@@ -249,6 +255,25 @@ impl Tune {
             },
             seed: self.seed,
         })
+    }
+
+    /// Takes the campaigns beside this one for what they say to expect.
+    fn look_beside(&self, settings: &mut CampaignSettings) -> Result<(), CliError> {
+        let Some(output) = self.output.as_deref().filter(|_| self.prior.is_empty() && !self.without_prior) else {
+            return Ok(());
+        };
+        let found = prior::beside(output, settings);
+        if !found.is_empty() {
+            let names: Vec<String> =
+                found.iter().filter_map(|folder| Some(folder.file_name()?.display().to_string())).collect();
+            let what = format!(
+                "the campaigns beside this one say what to expect: {} (--without-prior begins without them)",
+                names.join(", ")
+            );
+            terminal::say("note", &what);
+        }
+        settings.prior = found.iter().map(|path| absolute(path)).collect::<Result<_, _>>()?;
+        Ok(())
     }
 
     /// Plans only for what the sweep can answer.

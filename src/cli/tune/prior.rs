@@ -13,9 +13,33 @@ use crate::{
         files::{self, Reads},
         terminal,
     },
-    tuning::{aggregate::Target, campaign::CampaignSettings, runs::aggregate, sweep::Sweep},
+    tuning::{
+        aggregate::Target,
+        campaign::{CampaignSettings, Job},
+        runs::aggregate,
+        sweep::Sweep,
+    },
     units::count,
 };
+
+/// The campaigns beside the one that begins in `output`, sorted, which say what to expect where `--prior` names
+/// nothing: those of a collective that it tunes, with the same library on the same GPU, and played against the same
+/// sweep if it is played.
+pub(super) fn beside(output: &Path, settings: &CampaignSettings) -> Vec<PathBuf> {
+    let is_tuned = |job: &Job| settings.jobs.iter().any(|own| own.collective == job.collective);
+    let is_alike = |other: CampaignSettings| {
+        other.platform == settings.platform && other.simulated == settings.simulated && other.jobs.iter().any(is_tuned)
+    };
+    let Some(parent) = std::path::absolute(output).ok().and_then(|whole| whole.parent().map(Path::to_owned)) else {
+        return Vec::new();
+    };
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut campaigns: Vec<PathBuf> = entries
+        .filter(|folder| folder.join("logs").is_dir() && folder::settings(folder).is_some_and(is_alike))
+        .collect();
+    campaigns.sort_unstable();
+    campaigns
+}
 
 /// Reads what `--prior` names, all library versions together, and says what of it is of use; `None` where nothing is.
 pub(super) fn read(settings: &CampaignSettings) -> Result<Option<Sweep>, CliError> {

@@ -65,11 +65,6 @@ impl Demand {
         Self { nodes, sources, wants: Some(wants) }
     }
 
-    /// Number of nodes.
-    pub fn nodes(&self) -> usize {
-        self.nodes
-    }
-
     /// Number of chunks.
     pub fn chunks(&self) -> usize {
         self.sources.first.len() - 1

@@ -106,11 +106,11 @@ pub fn faults(graph: &Graph, schedule: &Schedule, reduce: Option<&Demand>, copy:
             faults.push(Fault::Unknown(index));
         }
     }
-    if !faults.0.is_empty() || schedule.reducing > transfers.len() {
+    if !faults.0.is_empty() {
         return faults.0;
     }
     overlaps(graph, transfers, &mut faults);
-    let (reducing, copying) = transfers.split_at(schedule.reducing);
+    let (reducing, copying) = transfers.split_at(schedule.reducing.min(transfers.len()));
     // A sum can be copied only once it is complete.
     let mut complete = Vec::new();
     if let Some(demand) = reduce {
@@ -240,6 +240,151 @@ fn reduced(graph: &Graph, demand: &Demand, chunk: usize, transfers: &[Transfer],
 mod tests {
     use super::*;
     use crate::schedule::graph::Link;
+
+    /// A ring of three nodes, of which link `n` leads from node `n` to the next and takes two ticks.
+    fn ring() -> Graph {
+        let link = |from| Link { from, to: (from + 1) % 3, duration: 2, rate: 1 };
+        Graph::new(3, (0..3).map(link).collect()).unwrap()
+    }
+
+    fn sent(link: u32, chunk: u32, start: u64) -> Transfer {
+        Transfer { link, chunk, start }
+    }
+
+    /// Every chunk of an all_gather around the ring.
+    fn gathering() -> Vec<Transfer> {
+        vec![sent(0, 0, 0), sent(1, 1, 0), sent(2, 2, 0), sent(1, 0, 2), sent(2, 1, 2), sent(0, 2, 2)]
+    }
+
+    /// Every chunk of a reduce_scatter around the ring: chunk `n` is summed up at node `n`.
+    fn reducing() -> Vec<Transfer> {
+        vec![sent(1, 0, 0), sent(2, 1, 0), sent(0, 2, 0), sent(2, 0, 2), sent(0, 1, 2), sent(1, 2, 2)]
+    }
+
+    fn in_copies(transfers: Vec<Transfer>) -> Vec<Fault> {
+        let all = Demand::all_gather(3, 1);
+        faults(&ring(), &Schedule { transfers, reducing: 0 }, None, Some(&all))
+    }
+
+    fn in_sums(transfers: Vec<Transfer>) -> Vec<Fault> {
+        let all = Demand::all_gather(3, 1);
+        let reducing = transfers.len();
+        faults(&ring(), &Schedule { transfers, reducing }, Some(&all), None)
+    }
+
+    /// The transfers with another one at a place.
+    fn with(mut transfers: Vec<Transfer>, place: usize, other: Transfer) -> Vec<Transfer> {
+        transfers[place] = other;
+        transfers
+    }
+
+    /// The transfers without the one at a place.
+    fn without(mut transfers: Vec<Transfer>, place: usize) -> Vec<Transfer> {
+        transfers.remove(place);
+        transfers
+    }
+
+    #[test]
+    fn copies_are_sent_once_they_are_there_over_links_that_are_free() {
+        assert_eq!(in_copies(gathering()), []);
+        let mut backwards = gathering();
+        backwards.reverse();
+        assert_eq!(in_copies(backwards), [], "the order of the list means nothing");
+        let early = sent(1, 0, 1);
+        assert_eq!(
+            in_copies(with(gathering(), 3, early)),
+            [
+                Fault::Overlap { first: sent(1, 1, 0), second: early },
+                Fault::Causality { transfer: early, arrives: Some(2) }
+            ]
+        );
+        assert_eq!(
+            in_copies(without(gathering(), 0)),
+            [Fault::Causality { transfer: sent(1, 0, 2), arrives: None }, Fault::Missing { chunk: 0, node: 1 }]
+        );
+        assert_eq!(in_copies(without(gathering(), 3)), [Fault::Missing { chunk: 0, node: 2 }]);
+        // A chunk that comes twice is there from the first time on.
+        let mut twice = gathering();
+        twice.push(sent(0, 0, 4));
+        assert_eq!(in_copies(twice), []);
+    }
+
+    #[test]
+    fn links_and_chunks_that_are_not_there_are_named_by_the_transfer() {
+        assert_eq!(in_copies(with(gathering(), 2, sent(3, 2, 0))), [Fault::Unknown(2)]);
+        assert_eq!(in_copies(with(gathering(), 5, sent(0, 3, 2))), [Fault::Unknown(5)]);
+    }
+
+    #[test]
+    fn each_part_is_added_once_and_in_time() {
+        assert_eq!(in_sums(reducing()), []);
+        // Node 2 sends the sum of chunk 0 on before the part of node 1 has arrived.
+        let early = with(without(reducing(), 1), 2, sent(2, 0, 1));
+        assert!(in_sums(early).contains(&Fault::Late { transfer: sent(1, 0, 0) }));
+        let on_time = with(reducing(), 3, sent(2, 0, 3));
+        assert_eq!(in_sums(on_time), [], "later than needed is no fault");
+        let mut again = reducing();
+        again.push(sent(1, 0, 4));
+        assert!(in_sums(again).contains(&Fault::CountedTwice { transfer: sent(1, 0, 4) }));
+        // Without the first transfer of chunk 0 the part of node 1 stays there.
+        assert_eq!(in_sums(without(reducing(), 0)), [Fault::NotCounted { chunk: 0, node: 1 }]);
+        // Without its second the part of node 1 comes to node 2, and no further.
+        assert_eq!(
+            in_sums(without(reducing(), 3)),
+            [Fault::NotCounted { chunk: 0, node: 1 }, Fault::NotCounted { chunk: 0, node: 2 }]
+        );
+        // The target gives its sum away.
+        let mut given = reducing();
+        given.push(sent(0, 0, 4));
+        assert_eq!(in_sums(given), [Fault::Late { transfer: sent(0, 0, 4) }, Fault::NotCounted { chunk: 0, node: 0 }]);
+    }
+
+    #[test]
+    fn a_sum_is_copied_once_it_is_complete() {
+        let all = Demand::all_gather(3, 1);
+        let reduced_then = |shift: u64| {
+            let mut transfers = reducing();
+            transfers.extend(gathering().into_iter().map(|copy| sent(copy.link, copy.chunk, copy.start + shift)));
+            faults(&ring(), &Schedule { transfers, reducing: 6 }, Some(&all), Some(&all))
+        };
+        assert_eq!(reduced_then(4), []);
+        let early = reduced_then(3);
+        assert!(early.contains(&Fault::Causality { transfer: sent(0, 0, 3), arrives: Some(4) }), "{early:?}");
+        // More transfers are said to reduce than there are.
+        let schedule = Schedule { transfers: reducing(), reducing: 7 };
+        assert_eq!(faults(&ring(), &schedule, Some(&all), None), []);
+        let schedule = Schedule { transfers: without(reducing(), 0), reducing: 7 };
+        assert_eq!(faults(&ring(), &schedule, Some(&all), None), [Fault::NotCounted { chunk: 0, node: 1 }]);
+    }
+
+    #[test]
+    fn faults_are_said_with_link_chunk_and_node() {
+        let transfer = sent(1, 2, 0);
+        let said: Vec<String> = [
+            Fault::Unknown(4),
+            Fault::Overlap { first: sent(1, 0, 0), second: transfer },
+            Fault::Causality { transfer, arrives: None },
+            Fault::Missing { chunk: 2, node: 1 },
+            Fault::CountedTwice { transfer },
+            Fault::NotCounted { chunk: 2, node: 1 },
+            Fault::Late { transfer },
+        ]
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+        assert_eq!(
+            said,
+            [
+                "transfer 4 names a link or a chunk that is not there",
+                "link 1 carries chunk 2 before chunk 0 has arrived",
+                "link 1 carries chunk 2 before it is there",
+                "chunk 2 never comes to node 1",
+                "link 1 adds a part of chunk 2 that was given away",
+                "node 1's part of chunk 2 is never added",
+                "link 1 brings a part of chunk 2 after the sum was sent on",
+            ]
+        );
+    }
 
     #[test]
     fn an_empty_schedule_is_reported_without_delay() {

@@ -123,7 +123,7 @@ impl Variables {
         } else if min > 32 && self.platform.version.is_none() {
             let message = format!(
                 "{least}={min}: the library has at most 32 channels up to 2.25 and 64 from 2.26 on; which holds can't be \
-                 known without its version (--library-version)"
+                 known without the library's version"
             );
             self.push(least, Severity::Note, None, message);
         }
@@ -260,7 +260,7 @@ impl Variables {
                 None => (
                     Severity::Note,
                     "loses against the tuner up to 2.21 and wins from 2.22 on; which holds can't be known without the \
-                     library's version (--library-version)",
+                     library's version",
                 ),
             };
             self.push(forced, severity, None, format!("{forced} {what}; set one of the two"));

@@ -99,7 +99,7 @@ fn each_call_hits_its_rule_or_the_gap_and_costs_its_time() {
     assert_eq!((answer.total.calls, answer.total.covered, answer.total.known), (3.6, 3.0, 3.0));
     assert_eq!(
         answer.sentence,
-        "341.4 us per step now, 170.7 us with the file (−50.0 %), known for 83 % of 3.600 calls per step; 83 % of the \
+        "341.4 µs per step now, 170.7 µs with the file (−50.0 %), known for 83 % of 3.600 calls per step; 83 % of the \
          calls hit a rule."
     );
     assert_eq!(
@@ -320,7 +320,7 @@ fn gains_are_claimed_only_for_what_a_tuner_is_asked_about() {
     assert!(close(Some(total.asked), 4.0) && close(Some(total.untold), 3.0) && close(Some(total.covered), 7.0));
     assert_eq!(
         answer.sentence,
-        "1000 us per step now, with the file 800.0 us (−20.0 %), or 650.0 us (−35.0 %) if a tuner is asked about the \
+        "1000 µs per step now, with the file 800.0 µs (−20.0 %), or 650.0 µs (−35.0 %) if a tuner is asked about the \
          calls of unknown path too, known for 100 % of 10 calls per step; 70 % of the calls hit a rule. A tuner is asked \
          about 40.0 % of the calls and 40.0 % of their time; 30.0 % take another path, and of 30.0 % no line shows the \
          path."

@@ -303,6 +303,7 @@ mod tests {
             [Fault::Causality { transfer: sent(1, 0, 2), arrives: None }, Fault::Missing { chunk: 0, node: 1 }]
         );
         assert_eq!(in_copies(without(gathering(), 3)), [Fault::Missing { chunk: 0, node: 2 }]);
+        assert_eq!(in_copies(without(gathering(), 5)), [Fault::Missing { chunk: 2, node: 1 }], "of the last chunk");
         // A chunk that comes twice is there from the first time on.
         let mut twice = gathering();
         twice.push(sent(0, 0, 4));
@@ -328,6 +329,7 @@ mod tests {
         assert!(in_sums(again).contains(&Fault::CountedTwice { transfer: sent(1, 0, 4) }));
         // Without the first transfer of chunk 0 the part of node 1 stays there.
         assert_eq!(in_sums(without(reducing(), 0)), [Fault::NotCounted { chunk: 0, node: 1 }]);
+        assert_eq!(in_sums(without(reducing(), 2)), [Fault::NotCounted { chunk: 2, node: 0 }], "of the last chunk");
         // Without its second the part of node 1 comes to node 2, and no further.
         assert_eq!(
             in_sums(without(reducing(), 3)),

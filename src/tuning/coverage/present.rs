@@ -6,7 +6,7 @@ use crate::{
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     text::{Column, Entry, Listing},
     tuning::reach::Path,
-    units::{Size, percent, significant},
+    units::{Size, microseconds, percent, significant},
 };
 
 const COLUMNS: [Column; 13] = [
@@ -19,14 +19,14 @@ const COLUMNS: [Column; 13] = [
         "the way through the library; a tuner is asked on the paths tuner, tuner-or-library, own-table and library",
     ),
     Column::words("Ran", "what the log says that ran"),
-    Column::numbers("Now", "time of one call with the library's own choice, us").secondary(),
-    Column::numbers("Now per step", "time of all of them, us"),
+    Column::numbers("Now", "time of one call with the library's own choice, µs").secondary(),
+    Column::numbers("Now per step", "time of all of them, µs"),
     Column::words("Hits", "the line of the rule that applies, or the gap"),
     Column::words("Would run", "what would run with the tuner file"),
-    Column::numbers("With", "time of one call with the tuner file, us").secondary(),
+    Column::numbers("With", "time of one call with the tuner file, µs").secondary(),
     Column::numbers(
         "With per step",
-        "time of all of them, us, where it changes only calls about which a tuner is asked",
+        "time of all of them, µs, where it changes only calls about which a tuner is asked",
     ),
     Column::words("Known by", "how the times are known; sizes that were never measured are to be measured next"),
 ];
@@ -109,26 +109,23 @@ pub fn sentence(total: &CoverageTotal) -> String {
         format!("{all}; what they cost is not known.")
     } else {
         let known = format!("known for {:.0} % of {all}", share(total.known));
-        let now = significant(total.now_us);
+        let now = microseconds(total.now_us);
         let gain = |with: f64| percent((with / total.now_us - 1.0) * 100.0);
         match total.with_conf_us.zip(total.with_untold_us) {
-            None => format!("{now} us per step now, {known}."),
+            None => format!("{now} per step now, {known}."),
             Some((with, with_untold)) => {
-                let (with_text, untold_text) = (significant(with), significant(with_untold));
+                let (with_text, untold_text) = (microseconds(with), microseconds(with_untold));
                 let with = if with_text == untold_text {
-                    format!("{with_text} us with the file ({})", gain(with))
+                    format!("{with_text} with the file ({})", gain(with))
                 } else {
                     format!(
-                        "with the file {with_text} us ({}), or {untold_text} us ({}) if a tuner is asked about the calls \
+                        "with the file {with_text} ({}), or {untold_text} ({}) if a tuner is asked about the calls \
                          of unknown path too",
                         gain(with),
                         gain(with_untold)
                     )
                 };
-                format!(
-                    "{now} us per step now, {with}, {known}; {:.0} % of the calls hit a rule.",
-                    share(total.covered)
-                )
+                format!("{now} per step now, {with}, {known}; {:.0} % of the calls hit a rule.", share(total.covered))
             }
         }
     };

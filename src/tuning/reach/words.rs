@@ -146,13 +146,13 @@ pub(super) fn notes(
     }
     if has_conf && reach.total.paths.iter().any(|of| of.path == Path::Overridden) {
         notes.push(
-            "Overridden: the tuner file's answer is not what ran. If the log is of a run with another one, leave --conf out"
+            "Overridden: the tuner file's answer is not what ran. If the log is of a run with another one, leave the file out"
                 .to_owned(),
         );
     }
     if has_conf && reach.lines.iter().any(|line| line.conf_answer.is_none() && line.path == Path::TunerOrLibrary) {
         notes.push(
-            "Where nodes, ranks or bytes are not known the tuner file's answer is not known: give --nodes and --ranks"
+            "Where nodes, ranks or bytes are not known the tuner file's answer is not known: give nodes and ranks"
                 .to_owned(),
         );
     }

@@ -61,8 +61,8 @@ fn displaced(rules: &[Rule], platform: Platform, support: &SupportMatrix, findin
         .collect();
     let untold = match (platform.gpu, platform.version) {
         (Some(_), Some(_)) => "",
-        (Some(_), None) => "; whether the library has the table can't be known without its version (--library-version)",
-        (None, _) => "; whether the library has the table can't be known without the GPU (--gpu) and the version",
+        (Some(_), None) => "; whether the library has the table can't be known without its version",
+        (None, _) => "; whether the library has the table can't be known without the GPU and the version",
     };
     let instead = match (carries, findings.reader.behaviour().preset) {
         (true, _) => {
@@ -73,7 +73,7 @@ fn displaced(rules: &[Rule], platform: Platform, support: &SupportMatrix, findin
     };
     let message = format!(
         "no rule matches sizes at which rows of {table}'s own table answer without this file ({}); {instead}; append \
-         its rows (collectune tuning export does){untold} [{}]",
+         its rows, as a tuner file that is exported here has them{untold} [{}]",
         places.join("; "),
         table.of.source
     );

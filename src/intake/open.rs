@@ -209,12 +209,14 @@ fn archive(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f
 
 /// A configuration in YAML, or, where it is none, why nothing else could be made of it.
 fn read_configuration(text: impl Read, file: &File<'_>, otherwise: String) -> Result<Opened> {
-    /// A limit above that of configurations, so that their reader reports the excess; a log's iterations beyond are not
-    /// needed.
+    /// A limit above that of configurations, so that their reader reports the excess; of a log it has tens of thousands
+    /// of iterations.
     const LONGEST: u64 = 8 << 20;
     let mut begin = Vec::new();
-    text.take(LONGEST).read_to_end(&mut begin).map_err(|error| format!("can't be read: {error}"))?;
-    training::configuration(&lossy(&begin), file).ok_or(otherwise)
+    text.take(LONGEST + 1).read_to_end(&mut begin).map_err(|error| format!("can't be read: {error}"))?;
+    let is_cut = begin.len() as u64 > LONGEST;
+    let note = is_cut.then(|| format!("Only its first {} MiB were read", LONGEST >> 20));
+    training::configuration(&lossy(&begin), note.into_iter().collect(), file).ok_or(otherwise)
 }
 
 /// Reads a log, or a configuration whose first key comes after the bytes by which files are recognised, as with long
@@ -234,7 +236,7 @@ fn read_unknown(
     }
     if let Ok(begin) = std::str::from_utf8(&begin)
         && has_configuration_line(begin)
-        && let Some(opened) = training::configuration(begin, file)
+        && let Some(opened) = training::configuration(begin, Vec::new(), file)
     {
         return Ok(opened);
     }
@@ -287,7 +289,7 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
     if ncclx::is_ncclx(json.as_bytes()) {
         return Ok(documents::of_ncclx(json.into_bytes(), Vec::new()).into());
     }
-    if let Some(opened) = training::configuration(&json, file) {
+    if let Some(opened) = training::configuration(&json, Vec::new(), file) {
         return Ok(opened);
     }
     if let Some(opened) = training::model(&json, file) {

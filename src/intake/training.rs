@@ -25,8 +25,8 @@ pub(super) fn table(records: &mut Records<'_>, family: TableFamily, file: &File<
 }
 
 /// Reads a configuration; `None` if the text is not one of the training time workbench.
-pub(super) fn configuration(text: &str, file: &File<'_>) -> Option<Opened> {
-    read::configuration(text).map(|part| opened(part, Problems::default(), Vec::new(), file))
+pub(super) fn configuration(text: &str, notes: Vec<String>, file: &File<'_>) -> Option<Opened> {
+    read::configuration(text).map(|part| opened(part, Problems::default(), notes, file))
 }
 
 /// Reads a trace of training steps; `None` if the JSON is none.

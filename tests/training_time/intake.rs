@@ -678,6 +678,16 @@ fn a_training_log_is_a_model_with_its_layout_and_a_measured_step() {
     // A log of the library is none of training, whatever else is in it.
     let logged = format!("{LOG}node1:1:2 [0] NCCL INFO Bootstrap : Using eth0\n");
     assert!(open("nccl.log", logged.as_bytes()).is_err());
+    // Of a long log it is said how much was read.
+    let line = LOG.lines().rev().nth(1).unwrap();
+    let long = format!("{LOG}{}", format!("{line}\n").repeat((8 << 20) / line.len()));
+    let read = bundle(&[("train.log", &long)]);
+    assert_eq!(read.own_steps_of("train.log").len(), 1);
+    assert!(
+        read.files[0].notes.iter().any(|note| note == "Only its first 8 MiB were read"),
+        "{:?}",
+        read.files[0].notes
+    );
     let unsaid = LOG.replace("world_size ......", "world ......");
     let read = bundle(&[("train.log", &unsaid)]);
     assert_eq!(read.own_steps_of("train.log"), []);

@@ -146,9 +146,16 @@ pub fn percent(value: f64) -> String {
 ///
 /// ```
 /// assert_eq!(collectune::units::count(12_345, "row"), "12,345 rows");
+/// assert_eq!(collectune::units::count(2, "launch"), "2 launches");
 /// ```
 pub fn count(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
+    format!("{} {}", grouped(number), counted_noun(number, noun))
+}
+
+/// The form of a noun after a number: `launch` after 1, `launches` after 2.
+pub fn counted_noun(number: u64, noun: &str) -> String {
+    let plural = if noun.ends_with("ch") { "es" } else { "s" };
+    format!("{noun}{}", if number == 1 { "" } else { plural })
 }
 
 /// A number with commas between thousands, such as `12,345`.

@@ -12,7 +12,7 @@ use crate::{
     conf::ncclx,
     report,
     text::{Column, Entry, Listing, Problem, Problems, Records, number},
-    tuning::campaign::{CampaignSettings, history, journal::Journal},
+    tuning::campaign::{CampaignSettings, journal::Journal},
 };
 
 /// The most bytes of a tuner file or comparison.
@@ -113,7 +113,7 @@ pub(super) fn campaign(json: &str) -> Option<Result<(Outcome, FileContent)>> {
             Err(error) => Err(format!("can't be used: {error}")),
             Ok(journal) => {
                 let note = "The logs of its launches are measurements: open them with it (logs/)".to_owned();
-                let holds = history::launches(journal.entries.len());
+                let holds = counted(journal.entries.len(), "launch");
                 let outcome = Outcome::known("journal of a campaign", holds, Problems::default(), vec![note]);
                 Ok((outcome, FileContent::Journal(journal)))
             }

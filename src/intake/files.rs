@@ -103,7 +103,7 @@ pub struct Documents {
     pub comparisons: Vec<(u32, String)>,
     /// Tables that are only shown.
     pub listings: Vec<(u32, Listing)>,
-    /// The journals of campaigns.
+    /// The journals of campaigns: each launch and what it brought.
     pub journals: Vec<(u32, Journal)>,
     /// Reports that were opened, to be shown as they are.
     pub reports: Vec<(u32, Box<report::Report>)>,

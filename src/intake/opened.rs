@@ -17,6 +17,7 @@ use crate::{
         origin::Origins,
         read::{Reading, Row},
     },
+    units::counted_noun,
 };
 
 /// The contents of a file.
@@ -121,8 +122,7 @@ pub(super) fn broken(error: Option<&io::Error>, line: u64) -> Result<Option<Stri
 
 /// A number of rows by their noun: `1 launch`, `2 launches`.
 pub(super) fn counted(rows: usize, noun: &str) -> String {
-    let plural = if noun.ends_with("ch") { "es" } else { "s" };
-    format!("{rows} {noun}{}", if rows == 1 { "" } else { plural })
+    format!("{rows} {}", counted_noun(rows as u64, noun))
 }
 
 /// Notes about the rows that were accepted.

@@ -76,7 +76,7 @@ pub struct TuningFiles {
     pub comparisons: Vec<(u32, String)>,
     /// Tables that are only shown.
     pub listings: Vec<(u32, Listing)>,
-    /// The journals of campaigns.
+    /// The journals of campaigns: each launch and what it brought.
     pub journals: Vec<(u32, Journal)>,
 }
 

@@ -63,9 +63,9 @@ pub(super) enum Group {
     Costs,
     /// What to measure next.
     Plan,
-    /// A campaign that was run.
-    Campaign,
-    /// The next campaign.
+    /// An A/B that was run.
+    Ab,
+    /// The next A/B.
     NextCampaign,
     /// The states to compare, before and after, and the limits of a change.
     Compare,
@@ -92,7 +92,7 @@ impl From<Group> for form::Group {
             Group::Coverage => "Coverage",
             Group::Costs => "The library's cost table beside the measurements",
             Group::Plan => "What to measure next",
-            Group::Campaign => "A/B",
+            Group::Ab => "A/B",
             Group::NextCampaign => "The next campaign",
             Group::Compare => "Compare",
             Group::Tables => "Tables",
@@ -188,7 +188,7 @@ impl Settings {
             Panel::TunerFiles => settings.tuner_file_fields(form, tuning),
             Panel::Coverage => settings.coverage_fields(form, tuning, cost_tables),
             Panel::Plan => settings.plan_fields(form, tuning),
-            Panel::Ab => settings.campaign_fields(form, tuning),
+            Panel::Ab => settings.ab_fields(form, tuning),
             Panel::Tables => {
                 form.group(Group::Tables);
                 settings.table = file(form, "table", "File", named(tuning, &tuning.files.listings), None);
@@ -386,10 +386,10 @@ impl Settings {
         plan.of = self.shown.filter(|_| self.only_shown).map(|shown| (shown.collective, shown.scale));
     }
 
-    fn campaign_fields(&mut self, form: &mut Form<'_>, tuning: &LoadedTuning) {
+    fn ab_fields(&mut self, form: &mut Form<'_>, tuning: &LoadedTuning) {
         let (campaigns, confs) = (named(tuning, &tuning.files.comparisons), named(tuning, &tuning.files.confs));
         if !campaigns.is_empty() {
-            form.group(Group::Campaign);
+            form.group(Group::Ab);
             self.ab.file = file(form, "campaign", "Campaign", campaigns, None);
             if !confs.is_empty() {
                 self.ab.conf = file(form, "campaign-conf", "Its tuner file", confs, None);

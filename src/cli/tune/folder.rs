@@ -38,10 +38,22 @@ pub(super) fn is_campaign(folder: &Path) -> bool {
     folder.join(SETTINGS).exists()
 }
 
-/// The settings of the campaign in a folder; `None` where they can't be read, or are of another version.
-pub(super) fn settings(folder: &Path) -> Option<CampaignSettings> {
-    let settings: CampaignSettings = serde_json::from_str(&fs::read_to_string(folder.join(SETTINGS)).ok()?).ok()?;
-    Some(settings).filter(|settings| settings.collectune_campaign == CampaignSettings::FORMAT)
+/// The settings of the campaign in a folder.
+pub(super) fn settings(folder: &Path) -> Result<CampaignSettings, CliError> {
+    let name = folder.display();
+    let text = fs::read_to_string(folder.join(SETTINGS))
+        .map_err(|error| told(format!("{name} holds no campaign: {SETTINGS} can't be read ({error})")))?;
+    let settings: CampaignSettings = serde_json::from_str(&text).map_err(|error| {
+        told(format!("{name}/{SETTINGS}, line {}: these are no settings of a campaign ({error})", error.line()))
+    })?;
+    if settings.collectune_campaign != CampaignSettings::FORMAT {
+        return refuse(format!(
+            "{name}/{SETTINGS} has format {}, and this program reads {}: go on with the version that began it",
+            settings.collectune_campaign,
+            CampaignSettings::FORMAT
+        ));
+    }
+    Ok(settings)
 }
 
 /// An open campaign. No other process has it open.
@@ -78,18 +90,7 @@ impl Folder {
     /// Opens a campaign to go on with it. A torn last line is cut off: its launch is made again.
     pub(super) fn open(path: &Path) -> Result<Self, CliError> {
         let name = path.display();
-        let text = fs::read_to_string(path.join(SETTINGS))
-            .map_err(|error| told(format!("{name} holds no campaign: {SETTINGS} can't be read ({error})")))?;
-        let settings: CampaignSettings = serde_json::from_str(&text).map_err(|error| {
-            told(format!("{name}/{SETTINGS}, line {}: these are no settings of a campaign ({error})", error.line()))
-        })?;
-        if settings.collectune_campaign != CampaignSettings::FORMAT {
-            return refuse(format!(
-                "{name}/{SETTINGS} has format {}, and this program reads {}: go on with the version that began it",
-                settings.collectune_campaign,
-                CampaignSettings::FORMAT
-            ));
-        }
+        let settings = settings(path)?;
         let bytes = fs::read(path.join(JOURNAL)).or_else(|error| match error.kind() {
             io::ErrorKind::NotFound => Ok(Vec::new()),
             _ => Err(error),

@@ -280,9 +280,8 @@ impl Tune {
     fn fit_to_sweep(&self, settings: &mut CampaignSettings, player: &Player) -> Result<(), CliError> {
         for (job, configuration) in player.stand_ins().iter().filter(|(job, _)| settings.jobs.contains(job)) {
             let why = format!(
-                "the sweep has no run of the default of {} on {}: {configuration}, which serves all its sizes best, stands in \
-                 for it",
-                job.collective, job.scale
+                "the sweep has no run of the default of {job}: {configuration}, which serves all its sizes best, stands in \
+                 for it"
             );
             terminal::say("note", &why);
         }

@@ -28,7 +28,7 @@ pub(super) fn preview(settings: &CampaignSettings, cluster: &Cluster, prior: Opt
     let mut text = String::new();
     // Writing to memory can't fail.
     for job in &settings.jobs {
-        let _ = writeln!(text, "{} on {}", job.collective, job.scale);
+        let _ = writeln!(text, "{job}");
         let _ = writeln!(text, "  {} × the default, to warm the clocks, and then once more:", settings.warm_ups);
         let _ = writeln!(text, "    {}", command(settings, cluster, *job, Requested::Default));
         if prior.is_some_and(|prior| has_prior(prior, *job)) {

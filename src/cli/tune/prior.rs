@@ -33,10 +33,15 @@ pub(super) fn beside(output: &Path, settings: &CampaignSettings) -> Vec<PathBuf>
     let Some(parent) = std::path::absolute(output).ok().and_then(|whole| whole.parent().map(Path::to_owned)) else {
         return Vec::new();
     };
-    let entries = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut campaigns: Vec<PathBuf> = entries
-        .filter(|folder| folder.join("logs").is_dir() && folder::settings(folder).is_some_and(is_alike))
-        .collect();
+    let mut found = campaigns(&parent);
+    found.retain(|folder| folder.join("logs").is_dir() && folder::settings(folder).is_ok_and(is_alike));
+    found
+}
+
+/// The campaigns in a folder, sorted by their paths.
+fn campaigns(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut campaigns: Vec<PathBuf> = entries.filter(|path| folder::is_campaign(path)).collect();
     campaigns.sort_unstable();
     campaigns
 }
@@ -75,12 +80,11 @@ pub(super) fn read(settings: &CampaignSettings) -> Result<Option<Sweep>, CliErro
 /// The logs of a campaign, or of all campaigns in a folder; anything else as it is. What a campaign's A/B measured ran
 /// with a tuner file and is no configuration's.
 fn measurements(path: PathBuf) -> Vec<PathBuf> {
-    let logs = |folder: &Path| folder::is_campaign(folder).then(|| folder.join("logs"));
-    if let Some(logs) = logs(&path) {
-        return vec![logs];
+    if folder::is_campaign(&path) {
+        return vec![path.join("logs")];
     }
-    let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-    let mut campaigns: Vec<PathBuf> = entries.filter_map(|entry| logs(&entry.path())).collect();
-    campaigns.sort_unstable();
-    if campaigns.is_empty() { vec![path] } else { campaigns }
+    match campaigns(&path) {
+        none if none.is_empty() => vec![path],
+        found => found.iter().map(|folder| folder.join("logs")).collect(),
+    }
 }

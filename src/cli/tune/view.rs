@@ -99,7 +99,7 @@ fn heading(number: u32, launch: &NextLaunch, folder: &Folder) -> String {
     let of = left.map_or_else(String::new, |left| format!("/{}", made.saturating_add(left)));
     let job = match folder.settings.jobs.len() {
         1 => String::new(),
-        _ => format!("{} on {}  ", launch.job.collective, launch.job.scale),
+        _ => format!("{}  ", launch.job),
     };
     format!("{number:>4}{of}  {:<8}  {job}{:<16}", launch.phase.name(), launch.requested.to_string())
 }

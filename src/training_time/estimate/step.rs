@@ -160,7 +160,7 @@ pub struct StepColumns {
 /// What all layers of a model take on one rank, in µs and for one micro-batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StepKernels {
-    /// The forward pass.
+    /// Times of the forward pass, in µs.
     pub forward: Times,
     /// Backward, without what is computed again.
     pub backward: Times,

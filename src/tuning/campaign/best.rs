@@ -98,7 +98,7 @@ impl BestSoFar {
             let best = best(seen).filter(|_| of.is_none_or(|of| of == *job))?;
             let speed = |busbw_gbps: f64| format!("{} GB/s", significant(busbw_gbps));
             Some(vec![
-                Entry::text(format!("{} on {}", job.collective, job.scale)),
+                Entry::text(job.to_string()),
                 Entry::number(Some(*size as f64), |_| Size(*size).to_string()),
                 Entry::number(best.default_gbps, speed),
                 Entry::number(Some(best.busbw_gbps), speed),

@@ -1,11 +1,14 @@
 //! The history of a campaign: what each launch added to what was fastest so far, as a section of the page and of
 //! reports.
 
+use std::collections::BTreeSet;
+
 use super::{
     Job,
     journal::{Journal, JournalEntry, LaunchOutcome},
 };
 use crate::{
+    order::CompactCollect,
     plot::{Axis, Chart, Colour, FileLine, Mark, Point, Quantity, Series, Spacing},
     report::{Exhibit, Section},
     tuning::plan::duration,
@@ -15,16 +18,11 @@ use crate::{
 /// A sentence on how many launches were made, without its stop.
 pub fn summary(journal: &Journal) -> String {
     let failed = journal.entries.iter().filter(|entry| entry.outcome.failure().is_some()).count();
-    let made = launches(journal.entries.len());
+    let made = count(journal.entries.len() as u64, "launch");
     match failed {
         0 => made,
         failed => format!("{made}, of which {failed} left no measurements"),
     }
-}
-
-/// A number of launches in words.
-pub fn launches(number: usize) -> String {
-    count(number as u64, "launch").replace("launchs", "launches")
 }
 
 /// The section on a journal; `None` where it has no launches. `file` is the number of the journal's file, to which
@@ -35,7 +33,7 @@ pub fn section(journal: &Journal, file: Option<u16>, with_reasons: bool) -> Opti
         return None;
     }
     let mut text = vec![format!("{}; they took {}.", summary(journal), duration::words(journal.seconds()))];
-    let jobs = jobs(journal);
+    let jobs: BTreeSet<Job> = journal.entries.iter().map(|entry| entry.job).compact_collect();
     text.extend(jobs.iter().filter_map(|job| progress(journal, *job)));
     if journal.is_torn {
         text.push("The last line of the journal has no end: its launch is made again.".to_owned());
@@ -49,21 +47,6 @@ pub fn section(journal: &Journal, file: Option<u16>, with_reasons: bool) -> Opti
     })
 }
 
-/// The collectives and scales in the order in which they were first launched.
-fn jobs(journal: &Journal) -> Vec<Job> {
-    let mut jobs: Vec<Job> = Vec::new();
-    for entry in &journal.entries {
-        if !jobs.contains(&entry.job) {
-            jobs.push(entry.job);
-        }
-    }
-    jobs
-}
-
-fn place(job: Job) -> String {
-    format!("{} on {}", job.collective, job.scale)
-}
-
 /// The launches of a job with the mean gain of the fastest so far over the default after each, in per cent.
 fn gains(journal: &Journal, job: Job) -> impl Iterator<Item = (&JournalEntry, f64)> {
     let of_job = journal.entries.iter().filter(move |entry| entry.job == job);
@@ -72,21 +55,20 @@ fn gains(journal: &Journal, job: Job) -> impl Iterator<Item = (&JournalEntry, f6
 
 /// A sentence on how far the search of a job came, and with which launch.
 fn progress(journal: &Journal, job: Job) -> Option<String> {
-    /// The gain, in per cent, below which it is all the same.
+    /// Gains, in per cent, that differ by no more than this count as the same.
     const CLOSE_PCT: f64 = 1.0;
     let (_, gain) = gains(journal, job).last()?;
     let (reached, _) = gains(journal, job).find(|(_, so_far)| *so_far >= gain - CLOSE_PCT)?;
     Some(format!(
-        "{}: the mean gain of the fastest so far over the default is {}; launch {} was the first to come within one \
+        "{job}: the mean gain of the fastest so far over the default is {}; launch {} was the first to come within one \
          percentage point of that.",
-        place(job),
         percent(gain),
         reached.launch
     ))
 }
 
 /// The mean gain of the fastest so far over launches; `None` before two launches were measured.
-fn chart(journal: &Journal, jobs: &[Job], file: Option<u16>) -> Option<Chart> {
+fn chart(journal: &Journal, jobs: &BTreeSet<Job>, file: Option<u16>) -> Option<Chart> {
     let line = |entry: &JournalEntry| Some(FileLine { file: file?, line: entry.launch, others: 0 });
     let at = |entry: &JournalEntry, gain: f64, note: String| Point {
         line: line(entry),
@@ -113,7 +95,7 @@ fn chart(journal: &Journal, jobs: &[Job], file: Option<u16>) -> Option<Chart> {
             failed.push(at(entry, before, why.to_owned()));
         }
         if points.len() > 1 {
-            series.push(Series::new(place(*job), colour, Mark::LineAndDots, points));
+            series.push(Series::new(job.to_string(), colour, Mark::LineAndDots, points));
         }
     }
     let best = series.iter().filter_map(|series| series.points.last().map(|last| (series, last)));

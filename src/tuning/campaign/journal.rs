@@ -253,7 +253,7 @@ impl Journal {
             vec![
                 Entry::number(Some(entry.launch.into()), |launch| launch.to_string()),
                 Entry::text(entry.phase.name()),
-                Entry::text(format!("{} on {}", entry.job.collective, entry.job.scale)),
+                Entry::text(entry.job.to_string()),
                 Entry::text(entry.requested.to_string()),
                 Entry::number(entry.expected_pct, percent),
                 Entry::number(Some(entry.seconds), |seconds| format!("{} s", significant(seconds))),

@@ -13,6 +13,8 @@ pub mod journal;
 pub mod next;
 pub mod play;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -32,6 +34,13 @@ pub struct Job {
     pub collective: Collective,
     /// The number of nodes and ranks.
     pub scale: Scale,
+}
+
+impl fmt::Display for Job {
+    /// As in `all_reduce on 2 nodes, 16 ranks`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}", self.collective, self.scale)
+    }
 }
 
 impl Job {

@@ -243,7 +243,7 @@ impl SearchState<'_> {
         if failed.len() >= MAX_FAILED_DEFAULTS {
             let why = failed.last().and_then(|entry| entry.outcome.failure());
             let why = why.unwrap_or_else(|| "its log has no table that can be read".to_owned());
-            return Err(format!("The default of {} on {} can't be measured: {why}", job.collective, job.scale));
+            return Err(format!("The default of {job} can't be measured: {why}"));
         }
         let why = "The default, without which no gain can be told".to_owned();
         Ok(Some(self.launch(Phase::Search, job, Requested::Default, why)))
@@ -336,9 +336,9 @@ impl SearchState<'_> {
         });
         let why = || {
             format!(
-                "{} on {}: no other launch is expected to raise busbw by more than {} % (root mean square over the sizes, \
+                "{job}: no other launch is expected to raise busbw by more than {} % (root mean square over the sizes, \
                  beyond {} % at each)",
-                job.collective, job.scale, self.settings.worth.least_pct, self.settings.worth.change_pct
+                self.settings.worth.least_pct, self.settings.worth.change_pct
             )
         };
         Ok(found.ok_or_else(|| vec![why()]))

@@ -187,8 +187,7 @@ impl Player {
     pub fn sizes(&self, job: Job) -> Result<Sizes, PlayError> {
         let any = || self.runs.iter().filter(|((of, _), _)| *of == job).flat_map(|(_, sizes)| sizes.keys());
         let (Some(first), Some(last)) = (any().min(), any().max()) else {
-            let known: Vec<String> =
-                self.jobs().iter().map(|job| format!("{} on {}", job.collective, job.scale)).collect();
+            let known: Vec<String> = self.jobs().iter().map(Job::to_string).collect();
             return Err(PlayError::NoJob(job.collective, job.scale, known.join("; ")));
         };
         Ok(Sizes::to_cover(*first, *last))

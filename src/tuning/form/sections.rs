@@ -79,7 +79,7 @@ impl Tuning {
             Panel::TunerFiles => self.tuner_files(),
             Panel::Coverage => self.covered(),
             Panel::Plan => self.planned(progress),
-            Panel::Ab => self.campaigns(),
+            Panel::Ab => self.ab(),
             Panel::Campaign => self.histories(),
             Panel::Tables => self.tables(),
             Panel::Compare => self.compared(),
@@ -244,8 +244,8 @@ impl Tuning {
         vec![section, Section::folded("As arguments of rccl-sweep", vec![file("", "rccl-sweep", sweep_arguments)])]
     }
 
-    fn campaigns(&self) -> Vec<Section> {
-        let section = Section::with_form(Group::Campaign);
+    fn ab(&self) -> Vec<Section> {
+        let section = Section::with_form(Group::Ab);
         let judged = if self.settings.ab.file.is_some() {
             self.campaign(section)
         } else {

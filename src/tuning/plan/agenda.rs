@@ -486,7 +486,7 @@ fn within_budget(
         notes.push(format!(
             "{} worth measuring did not fit into {}",
             count(left_out, "configuration"),
-            count(budget.into(), "launch").replace("launchs", "launches")
+            count(budget.into(), "launch")
         ));
     }
     if groups.is_empty() {

@@ -73,7 +73,7 @@ fn displaced(rules: &[Rule], platform: Platform, support: &SupportMatrix, findin
     };
     let message = format!(
         "no rule matches sizes at which rows of {table}'s own table answer without this file ({}); {instead}; append \
-         its rows, as a tuner file that is exported here has them{untold} [{}]",
+         its rows (files that this program writes have them){untold} [{}]",
         places.join("; "),
         table.of.source
     );

@@ -139,7 +139,7 @@ pub(super) fn series(paper: &Paper<'_>, series: &Series, scales: &Scales, inks: 
     }
     if matches!(series.mark, Mark::Dots | Mark::LineAndDots | Mark::Whiskers) {
         if series.points.len() > MANY_DOTS {
-            return places().flatten().try_for_each(|place| paper.square(place, radius, &colour.mix(cover)));
+            return paper.squares(places().flatten(), radius, colour, cover);
         }
         let rim = (cover >= 1.0).then_some(inks.paper);
         for place in places().flatten() {

@@ -329,6 +329,23 @@ fn a_large_chart_is_drawn_in_time() {
     assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
 }
 
+#[test]
+fn thousands_of_dots_at_few_places_are_few_squares_that_cover_as_much() {
+    let mut chart = predicted_against_measured();
+    // 1 dot, 2 dots and 2,497 dots at three places; all but 0.1 % of what is below the last is covered.
+    let places = [1, 2, 2497].iter().zip([1.0, 10.0, 100.0]);
+    let dots = places.flat_map(|(&count, x)| std::iter::repeat_n(point(x, x), count)).collect();
+    chart.series = vec![series("measured", Colour::Palette(0), Mark::Dots, dots)];
+    let document = svg(&chart, &Style::default());
+    let opacity = |square: &str| square.split_once("opacity=\"")?.1.split_once('"')?.0.parse::<f64>().ok();
+    let squares: Vec<f64> =
+        document.lines().filter(|line| line.starts_with("<rect")).skip(1).filter_map(opacity).collect();
+    assert_eq!(squares.len(), 3, "{squares:?}");
+    for (drawn, expected) in squares.iter().zip([0.35, 1.0 - 0.65 * 0.65, 1.0]) {
+        assert!((drawn - expected).abs() < 0.002, "{squares:?}");
+    }
+}
+
 fn hostile_number() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => any::<f64>(),

@@ -12,7 +12,6 @@ use super::{
     Rect, Style,
     measure::{Lettering, printable, text_width},
 };
-use crate::order::CompactSort;
 
 /// An error of the drawing backend, with its message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -222,18 +221,26 @@ impl<'a> Paper<'a> {
         opacity: f64,
     ) -> Result<(), DrawError> {
         let side = self.pixels(radius * std::f64::consts::PI.sqrt()).max(1.0) * self.pixel();
-        let mut corners: Vec<[i32; 2]> = places
-            .filter(|&place| !self.is_outside(place))
-            .map(|(x, y)| [x, y].map(|middle| self.pixels(middle - side / 2.0) as i32))
-            .collect();
-        corners.compact_sort();
+        // For each device pixel the number of squares that begin at it, and the pixels that have any.
+        let [columns, rows] = [self.size.0, self.size.1].map(|side| (f64::from(side) / self.device) as usize + 1);
+        let mut layers = vec![0_u8; columns * rows];
+        let mut corners = Vec::new();
+        for (x, y) in places.filter(|&place| !self.is_outside(place)) {
+            let [column, row] = [x, y].map(|middle| self.pixels(middle - side / 2.0) as usize);
+            let at = row * columns + column;
+            let Some(count) = layers.get_mut(at).filter(|_| column < columns) else { continue };
+            if *count == 0 {
+                corners.push(at);
+            }
+            *count = (*count + 1).min(MOST_LAYERS);
+        }
         // By opacity, since a canvas takes longer to change its colour than to fill a square.
         let mut clear = 1.0;
-        for layers in 1..=MOST_LAYERS {
+        for count in 1..=MOST_LAYERS {
             clear *= 1.0 - opacity;
             let colour = colour.mix(1.0 - clear);
-            for same in corners.chunk_by(|a, b| a == b).filter(|same| same.len().min(MOST_LAYERS) == layers) {
-                let [left, top] = same[0].map(|corner| f64::from(corner) * self.pixel());
+            for &at in corners.iter().filter(|at| layers[**at] == count) {
+                let [left, top] = [at % columns, at / columns].map(|corner| corner as f64 * self.pixel());
                 self.rectangle(&Rect { left, top, right: left + side, bottom: top + side }, &colour)?;
             }
         }
@@ -280,7 +287,7 @@ impl<'a> Paper<'a> {
 
 /// The number of squares on each other above which one more changes no colour: at an opacity of 0.35, 0.1 % of what is
 /// below them still shows.
-const MOST_LAYERS: usize = 16;
+const MOST_LAYERS: u8 = 16;
 
 /// A path with more dashes than this is drawn solid: the eye sees no difference, the backend does.
 const MOST_DASHES: f64 = 4000.0;

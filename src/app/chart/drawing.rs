@@ -15,7 +15,7 @@ use crate::{
         signal::{RwSignal, memo},
     },
     math::exp,
-    plot::{Layout, Pick, PointReadout, Rect, Zoom, beside, draw, draw_highlights},
+    plot::{Chart, Layout, Pick, PointReadout, Rect, Zoom, beside, draw, draw_highlights},
 };
 
 /// The logarithm of how much more is shown for each pixel that the wheel turns.
@@ -31,7 +31,7 @@ pub(super) fn Drawing(state: State) -> impl IntoView {
     draw_in_frames(under, state);
     draw_marking(over, state);
 
-    let text = move |part: fn(&crate::plot::Chart) -> &String| {
+    let text = move |part: fn(&Chart) -> &String| {
         move || state.chart.with(|chart| chart.as_deref().map(|chart| part(chart).clone()))
     };
     let side = |length: fn(&CanvasSize) -> f64| {
@@ -219,22 +219,23 @@ fn Tip(state: State) -> impl IntoView {
         state.canvas_size.get().map_or(f64::INFINITY, |canvas_size| length(&canvas_size) / 2.0)
     };
     let pixels = |length: f64| format!("{length:.1}px");
-    let others = move |pick: Pick| {
-        let layout = state.layout.get();
-        let picks = state.chart.with(|chart| chart.as_ref().map(|chart| beside(chart, &layout, pick)));
-        let readings =
-            picks.unwrap_or_default().into_iter().take(MAX_BESIDE).filter_map(|pick| state.reading(Some(pick)));
+    let reading = move |pick: Pick| untrack(move || state.reading(Some(pick)));
+    let others = move |layout: &Layout, pick: Pick| {
+        let picks = state.chart.with_untracked(|chart| chart.as_ref().map(|chart| beside(chart, layout, pick)));
+        let readings = picks.unwrap_or_default().into_iter().take(MAX_BESIDE).filter_map(reading);
         let row =
             |reading: PointReadout| view! { <dt>{reading.series}</dt><dd>{reading.value.unwrap_or(reading.y).1}</dd> };
         let rows: Vec<_> = readings.map(row).collect();
         (!rows.is_empty()).then(|| view! { <dl class="chart-values chart-beside">{rows}</dl> })
     };
+    // A new layout follows each new chart: with both, all would be done twice.
     let content = move || {
+        let layout = state.layout.get();
         let pick = place.get()?.pick;
-        let reading = state.reading(Some(pick))?;
+        let reading = reading(pick)?;
         Some(view! {
             <Values state reading pick/>
-            {others(pick)}
+            {others(&layout, pick)}
         })
     };
     view! {
@@ -263,9 +264,11 @@ pub(super) fn Values(
     is_pinned: bool,
 ) -> impl IntoView {
     let key = move || {
-        let chart = state.chart.get()?;
-        let series = chart.series.get(pick.series)?;
-        Some(key_address(series.colour, series.mark.clone(), state.theme.get()))
+        let theme = state.theme.get();
+        let key = |chart: &Chart| {
+            chart.series.get(pick.series).map(|series| key_address(series.colour, series.mark.clone(), theme))
+        };
+        state.chart.with_untracked(|chart| key(chart.as_ref()?))
     };
     let PointReadout { series, x, y, value, interval, note, line } = reading;
     let session: Session = expect_context();

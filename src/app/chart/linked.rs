@@ -41,9 +41,13 @@ pub struct Links {
 impl Links {
     /// Points at something, or at nothing: the latter only if it was this chart, or a table (`None`), that pointed.
     pub fn point(self, chart: Option<usize>, values: Option<Vec<LabelledValue>>) {
-        let is_own = self.pointed.with_untracked(|pointed| pointed.as_ref().is_some_and(|p| p.chart == chart));
-        if values.is_some() || is_own {
-            self.pointed.set(values.map(|values| Pointed { chart, values }));
+        let pointed = values.map(|values| Pointed { chart, values });
+        let is_other = self.pointed.with_untracked(|before| {
+            let is_own = before.as_ref().is_some_and(|before| before.chart == chart);
+            (pointed.is_some() || is_own) && *before != pointed
+        });
+        if is_other {
+            self.pointed.set(pointed);
         }
     }
 

@@ -157,9 +157,12 @@ impl State {
     /// shown, as far as it has the same axes.
     fn carry_over(&self, earlier: Option<&Chart>, chart: Option<&Chart>) {
         let same = |pick| chart.and_then(|chart| chart.same_point(earlier?, pick));
-        self.pointed.set(self.pointed.get_untracked().and_then(same));
-        if let Some(pick) = self.pinned.get_untracked() {
-            self.pinned.set(same(pick));
+        for kept in [self.pointed, self.pinned] {
+            let before = kept.get_untracked();
+            let now = before.and_then(same);
+            if now != before {
+                kept.set(now);
+            }
         }
         let mut zoom = self.zoom.get_untracked();
         if let (Some(earlier), Some(chart)) = (earlier, chart) {

@@ -5,7 +5,7 @@ use std::{borrow::Cow, io::Read};
 
 use super::{
     Outcome,
-    opened::{FileContent, Result, counted, fatal},
+    opened::{FileContent, Result, fatal},
     recognise::KnownTable,
 };
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
     report,
     text::{Column, Entry, Listing, Problem, Problems, Records, number},
     tuning::campaign::{CampaignSettings, journal::Journal},
+    units::count,
 };
 
 /// The most bytes of a tuner file or comparison.
@@ -91,8 +92,8 @@ pub(super) fn comparison(text: impl Read) -> Result<(Outcome, FileContent)> {
     let (bytes, notes) = whole(text, "comparison")?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let sizes = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).count().saturating_sub(1);
-    let holds = format!("{sizes} size{}", if sizes == 1 { "" } else { "s" });
-    let outcome = Outcome::known("comparison with the default", holds, Problems::default(), notes);
+    let outcome =
+        Outcome::known("comparison with the default", count(sizes as u64, "size"), Problems::default(), notes);
     Ok((outcome, FileContent::Comparison(text)))
 }
 
@@ -113,7 +114,7 @@ pub(super) fn campaign(json: &str) -> Option<Result<(Outcome, FileContent)>> {
             Err(error) => Err(format!("can't be used: {error}")),
             Ok(journal) => {
                 let note = "The logs of its launches are measurements: open them with it (logs/)".to_owned();
-                let holds = counted(journal.entries.len(), "launch");
+                let holds = count(journal.entries.len() as u64, "launch");
                 let outcome = Outcome::known("journal of a campaign", holds, Problems::default(), vec![note]);
                 Ok((outcome, FileContent::Journal(journal)))
             }
@@ -144,14 +145,14 @@ pub(super) fn table(records: &mut Records<'_>, table: KnownTable) -> Result<(Out
         rows: Vec::new(),
     };
     let mut problems = Problems::default();
-    let mut count = 0;
+    let mut rows = 0;
     while let Some(record) = records.next() {
         if record.len() != listing.columns.len() {
             let expected = format!("has {} cells where the header has {}", record.len(), listing.columns.len());
             problems.push(Problem::new(record.line(), "", &record.excerpt(), expected));
             continue;
         }
-        count += 1;
+        rows += 1;
         if listing.rows.len() < MOST {
             let entry = |cell: &str| Entry { text: cell.to_owned(), number: number(cell) };
             listing.rows.push(record.cells().map(entry).collect());
@@ -164,8 +165,8 @@ pub(super) fn table(records: &mut Records<'_>, table: KnownTable) -> Result<(Out
         column.is_numeric = !listing.rows.is_empty() && listing.rows.iter().all(|row| row[index].number.is_some());
     }
     let mut notes = vec![good_for.to_owned()];
-    if count > MOST {
+    if rows > MOST {
         notes.push(format!("Only the first {MOST} rows are shown"));
     }
-    Ok((Outcome::known(format, counted(count, word), problems, notes), FileContent::Listing(listing)))
+    Ok((Outcome::known(format, count(rows as u64, word), problems, notes), FileContent::Listing(listing)))
 }

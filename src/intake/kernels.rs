@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use super::{
     Outcome,
-    opened::{FileContent, Result, broken, counted, fatal},
+    opened::{FileContent, Result, broken, fatal},
 };
 use crate::{
     learn::xgboost,
@@ -121,11 +121,11 @@ fn scaler(scaler: Scaler) -> (Outcome, FileContent) {
 
 fn opened(sheet: &Sheet, kind: Kind, problems: Problems, mut notes: Vec<String>) -> Result<(Outcome, FileContent)> {
     let (format, word) = kind.words();
-    let (part, count, problems) = match kind {
+    let (part, rows, problems) = match kind {
         Kind::Trace => {
             let (launches, problems) = trace::launches(sheet, problems)?;
-            let count = launches.len();
-            (KernelFile::Trace(launches), count, problems)
+            let rows = launches.len();
+            (KernelFile::Trace(launches), rows, problems)
         }
         _ => {
             let mut reading = match kind {
@@ -133,14 +133,14 @@ fn opened(sheet: &Sheet, kind: Kind, problems: Problems, mut notes: Vec<String>)
                 _ => read::read(sheet, kind, problems)?,
             };
             let problems = std::mem::take(&mut reading.problems);
-            let count = reading.statistics.len().max(reading.metrics.len());
-            (KernelFile::Table(kind, reading), count, problems)
+            let rows = reading.statistics.len().max(reading.metrics.len());
+            (KernelFile::Table(kind, reading), rows, problems)
         }
     };
-    if count == 0 {
+    if rows == 0 {
         notes.push("No row could be used".to_owned());
     }
-    let holds = counted(count, word);
+    let holds = count(rows as u64, word);
     let outcome = Outcome::known(format, holds, problems, notes);
     Ok((outcome, FileContent::Kernels(Box::new(part))))
 }

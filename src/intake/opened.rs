@@ -17,7 +17,7 @@ use crate::{
         origin::Origins,
         read::{Reading, Row},
     },
-    units::counted_noun,
+    units::count,
 };
 
 /// The contents of a file.
@@ -120,14 +120,9 @@ pub(super) fn broken(error: Option<&io::Error>, line: u64) -> Result<Option<Stri
     fatal(error).map_or_else(|| Ok(Some(format!("{error}: what stands before line {line} was read"))), Err)
 }
 
-/// A number of rows by their noun: `1 launch`, `2 launches`.
-pub(super) fn counted(rows: usize, noun: &str) -> String {
-    format!("{rows} {}", counted_noun(rows as u64, noun))
-}
-
 /// Notes about the rows that were accepted.
 pub(super) fn notes(reading: &Reading) -> Vec<String> {
-    let rows = |n: u64| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
+    let rows = |n: u64| count(n, "row");
     let mut notes = Vec::new();
     if reading.rows == 0 {
         notes.push("No line could be used".to_owned());

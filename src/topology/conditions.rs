@@ -9,7 +9,7 @@ use super::{
 use crate::{
     collective::Collective,
     schedule::{demand::Demand, problem::Problem},
-    units::{Size, grouped},
+    units::{self, Size, grouped},
 };
 
 /// The collective for which a schedule is searched.
@@ -317,7 +317,7 @@ impl CollectiveRequest {
     /// Describes the collective: `all_gather of 1 chunk of 1 MiB per node`.
     pub fn words(&self) -> String {
         let size = Size(self.chunk_bytes);
-        let chunks = if self.chunks == 1 { "1 chunk".to_owned() } else { format!("{} chunks", self.chunks) };
+        let chunks = units::count(self.chunks as u64, "chunk");
         match self.collective {
             None => format!("conditions of one's own, chunks of {size}"),
             Some(collective @ (Collective::Broadcast | Collective::Reduce)) => {

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     order::CompactSort,
+    units::count,
 };
 
 /// The points of all rows: each the median of its repeats.
@@ -141,8 +142,8 @@ impl Runs {
         }
         out.runs = timed.into_iter().filter(|t| !t.is_duplicate).map(|t| t.run).collect();
         if duplicates > 0 {
-            let stand = if duplicates == 1 { "1 row stands" } else { &format!("{duplicates} rows stand") };
-            out.notes.push(format!("{stand} in two files with the same times: counted once"));
+            let rows = count(duplicates as u64, "row");
+            out.notes.push(format!("{rows} in two files with the same times: counted once"));
         }
         out
     }
@@ -433,8 +434,8 @@ fn no_in_place(collective: Collective, scale: Scale) -> String {
 }
 
 fn unused(rows: usize, collective: Collective, scale: Scale) -> String {
-    let (s, are) = if rows == 1 { ("", "is") } else { ("s", "are") };
-    format!("{rows} row{s} of {collective} on {scale} without an in-place measurement {are} not used")
+    let rows = count(rows as u64, "row");
+    format!("{rows} of {collective} on {scale} not used: without an in-place measurement")
 }
 
 #[cfg(test)]

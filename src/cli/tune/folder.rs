@@ -96,8 +96,8 @@ impl Folder {
             _ => Err(error),
         });
         let bytes = bytes.map_err(|error| unwritten(path, &error))?;
-        let journal =
-            Journal::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| told(format!("{name}/{error}")))?;
+        let journal = Journal::parse(&String::from_utf8_lossy(&bytes))
+            .map_err(|error| told(format!("{name}/{JOURNAL}, {error}")))?;
         let file = OpenOptions::new().create(true).append(true).open(path.join(JOURNAL));
         let file = file.map_err(|error| unwritten(path, &error))?;
         let folder = Self { path: path.to_owned(), whole_path: whole(path)?, settings, journal, file }.locked()?;

@@ -30,11 +30,11 @@ pub(super) fn beside(output: &Path, settings: &CampaignSettings) -> Vec<PathBuf>
     let is_alike = |other: CampaignSettings| {
         other.platform == settings.platform && other.simulated == settings.simulated && other.jobs.iter().any(is_tuned)
     };
-    let Some(parent) = std::path::absolute(output).ok().and_then(|whole| whole.parent().map(Path::to_owned)) else {
-        return Vec::new();
-    };
-    let mut found = campaigns(&parent);
-    found.retain(|folder| folder.join("logs").is_dir() && folder::settings(folder).is_ok_and(is_alike));
+    let Ok(output) = std::path::absolute(output) else { return Vec::new() };
+    let mut found = output.parent().map(campaigns).unwrap_or_default();
+    found.retain(|folder| {
+        *folder != output && folder.join("logs").is_dir() && folder::settings(folder).is_ok_and(is_alike)
+    });
     found
 }
 

@@ -26,7 +26,7 @@ use crate::{
         sweep::Sweep,
         variables::{self, VariableFinding},
     },
-    units::count,
+    units::{count, counted_noun},
 };
 
 /// Check how each reader reads a tuner file, line by line
@@ -203,6 +203,6 @@ fn grouped(name: &str, alike: &lint::SimilarFindings<'_>) -> String {
     }
     let listed: Vec<String> = more.iter().take(LISTED).map(u32::to_string).collect();
     let rest = if more.len() > LISTED { ", …" } else { "" };
-    let lines = if more.len() == 1 { "line" } else { "lines" };
+    let lines = counted_noun(more.len() as u64, "line");
     format!("{} ({} more like it: {lines} {}{rest})\n", text.trim_end(), more.len(), listed.join(", "))
 }

@@ -159,11 +159,13 @@ pub struct Journal {
 pub enum JournalError {
     /// A line that is no entry, and not the torn last one.
     #[error(
-        "journal.jsonl, line {line}: \"{text}\" is not an entry of a campaign's journal ({why}); restore the line, or remove it and those below"
+        "line {line}, column {column}: \"{text}\" is not an entry of a campaign's journal ({why}); restore the line, or remove it and those below"
     )]
     NoEntry {
         /// The line of the journal, from 1.
         line: usize,
+        /// Where the JSON reader stopped, from 1.
+        column: usize,
         /// The beginning of the line.
         text: String,
         /// What the JSON reader expected there.
@@ -171,7 +173,7 @@ pub enum JournalError {
     },
     /// An entry whose number doesn't follow that of the line before.
     #[error(
-        "journal.jsonl, line {line}: launch {found} follows launch {before}, where {expected} was expected; restore the line that is missing"
+        "line {line}: launch {found} follows launch {before}, where {expected} was expected; restore the line that is missing"
     )]
     OutOfOrder {
         /// The line of the journal, from 1.
@@ -218,8 +220,10 @@ impl Journal {
             }
             let entry: JournalEntry = serde_json::from_str(whole).map_err(|error| JournalError::NoEntry {
                 line: index + 1,
+                column: error.column(),
                 text: excerpt(whole),
-                why: error.to_string(),
+                // Without its position, which counts lines within this one.
+                why: error.to_string().split(" at line ").take(1).collect(),
             })?;
             let before = journal.entries.last().map_or(0, |entry| entry.launch);
             if entry.launch != before.saturating_add(1) {

@@ -11,7 +11,7 @@ use crate::{
     order::CompactSort,
     report::snapshot::{Snapshot, SnapshotGroup},
     text::{Column, Entry, Listing},
-    units::{Size, from_to_microseconds, microseconds, percent, significant},
+    units::{Size, counted_noun, from_to_microseconds, microseconds, percent, significant},
 };
 
 const COLLECTIVE: Column = Column::words("Collective", "collective");
@@ -254,9 +254,9 @@ fn lacking<T: Ord>(own: Vec<T>, other: &[T]) -> Vec<T> {
 
 fn named(noun: &str, names: &[String]) -> String {
     let rest = names.len().saturating_sub(MAX_NAMED);
-    let s = if names.len() == 1 { "" } else { "s" };
+    let noun = counted_noun(names.len() as u64, noun);
     let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-    format!("{noun}{s} {}{more}", names[..names.len().min(MAX_NAMED)].join(", "))
+    format!("{noun} {}{more}", names[..names.len().min(MAX_NAMED)].join(", "))
 }
 
 #[cfg(test)]

@@ -35,7 +35,10 @@ use super::{
     job::JobLog,
     read::{Reading, Row},
 };
-use crate::text::{Lines, Problems};
+use crate::{
+    text::{Lines, Problems},
+    units::count,
+};
 
 /// The runs and library messages of a log.
 #[derive(Clone, Debug, Default)]
@@ -170,8 +173,7 @@ impl SweepLog {
 
     /// Notes for the user that don't depend on the answers.
     fn notes(&self, told: &RowSummary) -> Vec<String> {
-        let rows = |n: u64| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
-        let runs = |n: u64| if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
+        let [rows, runs] = ["row", "run"].map(|noun| move |number| count(number, noun));
         let mut notes = Vec::new();
         if told.empty_rows > 0 {
             notes.push(format!(

@@ -13,7 +13,7 @@ use crate::{
         columns::{Column, Columns},
         origin::{Origin, Origins, number_of},
     },
-    units::{Size, significant},
+    units::{Size, count, significant},
 };
 
 /// More channels than any library has.
@@ -183,16 +183,16 @@ impl<'a> RowReader<'a> {
 
     fn check_form(&self, record: &Record<'_>) -> Result<(), Problem> {
         let width = self.columns.width();
-        let (cells, s) = (record.len(), if record.len() == 1 { "" } else { "s" });
+        let (cells, has) = (record.len(), count(record.len() as u64, "cell"));
         let expected = match record.state() {
             State::Broken => "is where the file breaks off; the row was left out".to_owned(),
             State::OpenQuote => "opens a quote and does not close it; the row was left out".to_owned(),
             State::TooLong => "is too long for a row; it was left out".to_owned(),
             State::Last if cells < width => {
-                format!("is cut: it has {cells} cell{s} of {width}; the row was left out")
+                format!("is cut: it has {has} of {width}; the row was left out")
             }
             _ if cells < width || (width..cells).any(|c| record.get(c).is_some_and(|cell| !cell.is_empty())) => {
-                format!("has {cells} cell{s} where the header has {width}; the row was left out")
+                format!("has {has} where the header has {width}; the row was left out")
             }
             _ => return Ok(()),
         };

@@ -297,3 +297,65 @@ fn sliders_with_shared_data() {
     said.sort_by(f64::total_cmp);
     assert!(said[said.len() / 2] <= 50.0, "{said:?}");
 }
+
+/// A model of 70 billion parameters.
+const LARGE: &[u8] = br#"{"model_type": "llama", "hidden_size": 8192, "intermediate_size": 28672,
+    "num_hidden_layers": 80, "num_attention_heads": 64, "num_key_value_heads": 8, "vocab_size": 128256}"#;
+
+/// Writes down when the answer first names each number of GPUs.
+const WATCH_GPUS: &str = "
+    window.answers = {};
+    addEventListener('drop', () => { window.dropped = performance.now(); }, { capture: true });
+    new MutationObserver(() => {
+        const gpus = document.querySelector('.answer')?.innerText.match(/ on ([0-9,]+) × H100/)?.[1];
+        if (gpus) window.answers[gpus] ??= performance.now();
+    }).observe(document, { subtree: true, childList: true, characterData: true });
+";
+
+/// Chooses a number of GPUs, and answers after how many ms the answer names it.
+const CHOOSE_GPUS: &str = "
+    const [gpus, named] = arguments;
+    const field = [...document.querySelectorAll('label.field')].find((field) => field.innerText.trim().startsWith('GPUs')).querySelector('input');
+    delete window.answers[named];
+    const began = performance.now();
+    field.value = gpus;
+    field.dispatchEvent(new Event('change', { bubbles: true }));
+    while (!window.answers[named]) await new Promise((resolve) => setTimeout(resolve, 20));
+    return window.answers[named] - began;
+";
+
+#[test]
+#[ignore = "needs the built page: cargo xtask bench"]
+fn a_step_without_samples_and_the_search_for_its_layout() {
+    let mut answered = Vec::new();
+    for _ in 0..5 {
+        let page = Page::closed();
+        page.before_loading(WATCH_GPUS);
+        page.visit("");
+        page.wait_until_idle();
+        page.drop_files(&[("config.json", LARGE)]);
+        let answer = "return (Object.values(window.answers)[0] ?? NaN) - window.dropped";
+        page.wait_until(|| page.run(answer, &[]).is_number(), "there is an answer");
+        answered.extend(page.run(answer, &[]).as_f64());
+        if answered.len() < 5 {
+            continue;
+        }
+        page.wait_until_idle();
+        page.fill("Global batch", "16384");
+        page.wait_until_idle();
+        for (gpus, named, most_ms) in [("1024", "1,024", 1000.0), ("16384", "16,384", 10_000.0)] {
+            let mut took = Vec::new();
+            for _ in 0..5 {
+                page.run(CHOOSE_GPUS, &["256".into(), "256".into()]);
+                page.wait_until_idle();
+                took.extend(page.run(CHOOSE_GPUS, &[gpus.into(), named.into()]).as_f64());
+                page.wait_until_idle();
+            }
+            println!("training/estimate: the best layout on {named} GPUs for a batch of 16,384 after {took:.0?} ms");
+            assert!(took.len() == 5 && best(&took) <= most_ms, "{took:?}");
+        }
+    }
+    println!("training/estimate: config.json dropped, answered after {answered:.0?} ms");
+    answered.sort_by(f64::total_cmp);
+    assert!(answered[answered.len() / 2] <= 1000.0, "{answered:?}");
+}

@@ -143,7 +143,7 @@ impl Runs {
         out.runs = timed.into_iter().filter(|t| !t.is_duplicate).map(|t| t.run).collect();
         if duplicates > 0 {
             let rows = count(duplicates as u64, "row");
-            out.notes.push(format!("{rows} in two files with the same times: counted once"));
+            out.notes.push(format!("Counted once: {rows} with the same times in two files"));
         }
         out
     }
@@ -435,7 +435,7 @@ fn no_in_place(collective: Collective, scale: Scale) -> String {
 
 fn unused(rows: usize, collective: Collective, scale: Scale) -> String {
     let rows = count(rows as u64, "row");
-    format!("{rows} of {collective} on {scale} not used: without an in-place measurement")
+    format!("Not used: {rows} of {collective} on {scale} without an in-place measurement")
 }
 
 #[cfg(test)]
@@ -509,7 +509,7 @@ mod tests {
         assert!(close(sweep.points[0].busbw_gbps, 1.0) && notes[0].contains("out-of-place ones are used"), "{notes:?}");
         let (sweep, notes) = noted(&[without(2), row(3, 4, 5.0)], Target::Printed);
         assert_eq!(sweep.points.len(), 1);
-        assert_eq!(notes, ["1 row of broadcast on 2 nodes, 16 ranks without an in-place measurement is not used"]);
+        assert_eq!(notes, ["Not used: 1 row of broadcast on 2 nodes, 16 ranks without an in-place measurement"]);
     }
 
     #[test]
@@ -518,7 +518,7 @@ mod tests {
         let again = rows.map(|row| Row { file: 1, ..row });
         let (sweep, notes) = noted(&[rows, again].concat(), Target::Time);
         assert_eq!(sweep.points[0].repeats, 3);
-        assert_eq!(notes, ["3 rows stand in two files with the same times: counted once"]);
+        assert_eq!(notes, ["Counted once: 3 rows with the same times in two files"]);
         assert_eq!(noted(&rows, Target::Time), (sweep, vec![]));
     }
 

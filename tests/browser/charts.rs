@@ -54,6 +54,29 @@ fn is_zoomed(page: &Page) -> bool {
     page.look_for("button", "Reset zoom").is_some()
 }
 
+/// How far the box beside a point stands out above or below the first chart, in pixels, at points all over it.
+const STANDS_OUT: &str = "
+    const [stage, over, tip] = ['.chart-stage', '.chart-over', '.chart-tip'].map((name) => document.querySelector(name));
+    const { left, top, bottom, width, height } = stage.getBoundingClientRect();
+    const boxes = [];
+    for (let at = 0; at < 400; at += 1) {
+        const place = { clientX: left + width * (at % 20) / 20, clientY: top + height * Math.floor(at / 20) / 20, bubbles: true };
+        over.dispatchEvent(new PointerEvent('pointermove', place));
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+        const box = tip.getBoundingClientRect();
+        if (!tip.hidden) boxes.push(Math.max(top - box.top, box.bottom - bottom));
+    }
+    return [boxes.length, Math.max(...boxes)];
+";
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_values_beside_a_point_are_seen_whole() {
+    let page = with_sweep();
+    let seen = page.run(STANDS_OUT, &[]);
+    assert!(seen[0].as_u64().unwrap() > 50 && seen[1].as_f64().unwrap() <= 0.5, "{seen}");
+}
+
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_part_of_a_chart_is_shown() {

@@ -163,9 +163,10 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Scripts and the programs that they run, and style sheets.
-const OF_OTHERS: [&str; 6] = [
+/// Scripts and the programs that they run, and style sheets with their variables.
+const OF_OTHERS: [&str; 7] = [
     "src/app/theme.rs",
+    "src/app/chart/drawing.rs",
     "src/app/question.rs",
     "src/launch.rs",
     "tuning/plan/script.rs",

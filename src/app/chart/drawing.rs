@@ -246,7 +246,8 @@ fn Tip(state: State) -> impl IntoView {
             aria-hidden="true"
             hidden=move || place.get().is_none()
             style:left=move || place.get().map(|place| pixels(place.x))
-            style:top=move || place.get().map(|place| pixels(place.y))
+            style=("--top", move || place.get().map(|place| pixels(place.y)))
+            style=("--height", move || state.canvas_size.get().map(|size| pixels(size.height())))
         >
             {reactive(content)}
         </div>

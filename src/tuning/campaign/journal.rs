@@ -336,9 +336,9 @@ mod tests {
     fn a_line_that_is_none_or_is_missing_is_located() {
         let text = Journal::line(&entry(1)) + "{\"launch\":2}\n";
         let error = Journal::parse(&text).unwrap_err().to_string();
-        assert!(error.starts_with("journal.jsonl, line 2: \"{\"launch\":2}\" is not an entry"), "{error}");
+        assert!(error.starts_with("line 2, column 12: \"{\"launch\":2}\" is not an entry"), "{error}");
         let text = Journal::line(&entry(1)) + &Journal::line(&entry(3));
         let error = Journal::parse(&text).unwrap_err().to_string();
-        assert!(error.starts_with("journal.jsonl, line 2: launch 3 follows launch 1, where 2 was expected"), "{error}");
+        assert!(error.starts_with("line 2: launch 3 follows launch 1, where 2 was expected"), "{error}");
     }
 }

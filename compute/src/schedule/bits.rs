@@ -105,3 +105,56 @@ pub fn iter(block: &Block) -> impl Iterator<Item = u32> + '_ {
 
 /// Chunks per block.
 pub const BLOCK_SIZE: usize = 64 * LANES;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const CHUNKS: usize = 3 * BLOCK_SIZE - 5;
+
+    fn chunks() -> impl Strategy<Value = BTreeSet<usize>> {
+        // Few chunks, and runs in which whole words are full.
+        let few = proptest::collection::btree_set(0..CHUNKS, 0..40);
+        let run = (0..CHUNKS, 0..200_usize).prop_map(|(first, count)| (first..CHUNKS.min(first + count)).collect());
+        prop_oneof![few, run]
+    }
+
+    /// The chunks of a row, by its blocks.
+    fn listed(rows: &Rows, row: usize) -> BTreeSet<usize> {
+        let of_block = |(at, block)| iter(block).map(move |bit| at * BLOCK_SIZE + bit as usize);
+        rows.row(row).iter().enumerate().flat_map(of_block).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_sets(first in chunks(), second in chunks()) {
+            let mut rows = Rows::new(2, CHUNKS);
+            let empty = rows.all().to_vec();
+            first.iter().for_each(|chunk| rows.insert(0, *chunk));
+            second.iter().for_each(|chunk| rows.insert(1, *chunk));
+            prop_assert_eq!((listed(&rows, 0), listed(&rows, 1)), (first.clone(), second.clone()));
+            prop_assert_eq!((rows.count(0), rows.count(1)), (first.len(), second.len()));
+            prop_assert!((0..CHUNKS).all(|chunk| rows.has(1, chunk) == second.contains(&chunk)));
+            for (at, (a, b)) in rows.row(0).iter().zip(rows.row(1)).enumerate() {
+                let here = |chunk: &&usize| **chunk / BLOCK_SIZE == at;
+                let offsets = |block: &Block| iter(block).map(|bit| at * BLOCK_SIZE + bit as usize).collect::<Vec<_>>();
+                prop_assert!(offsets(&difference(a, b)).iter().eq(first.difference(&second).filter(here)));
+                prop_assert!(offsets(&intersection(a, b)).iter().eq(first.intersection(&second).filter(here)));
+                prop_assert_eq!(is_empty(a), count(a) == 0);
+                let selected: Vec<_> = (0..count(a)).map(|rank| select(a, rank)).collect();
+                prop_assert_eq!(selected, iter(a).map(Some).collect::<Vec<_>>());
+                prop_assert_eq!(select(a, count(a)), None);
+            }
+            for chunk in &second {
+                rows.remove(1, *chunk);
+                rows.remove(1, *chunk);
+            }
+            first.iter().for_each(|chunk| rows.remove(0, *chunk));
+            prop_assert_eq!(rows.all(), &empty[..]);
+        }
+    }
+}

@@ -145,3 +145,69 @@ impl Demand {
         least
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::graph::Link;
+
+    /// A line of nodes, whose links lead to the next node in one tick.
+    fn line(nodes: u32) -> Graph {
+        let link = |from| Link { from, to: from + 1, duration: 1, rate: 1 };
+        Graph::new(nodes as usize, (0..nodes - 1).map(link).collect()).unwrap()
+    }
+
+    fn wants(demand: &Demand, chunk: usize) -> Vec<u32> {
+        demand.wants(chunk).collect()
+    }
+
+    #[test]
+    fn an_all_gather_has_the_chunks_of_each_node_one_after_the_other() {
+        let demand = Demand::all_gather(3, 2);
+        assert_eq!((demand.chunks(), demand.is_for_everyone()), (6, true));
+        assert_eq!((demand.sources(3), wants(&demand, 3)), (&[1][..], vec![0, 2]));
+        assert!(demand.has(3, 1) && !demand.has(3, 0));
+        assert_eq!((demand.source_groups(), demand.pairs()), (3, 12));
+    }
+
+    #[test]
+    fn a_broadcast_has_all_chunks_at_its_root() {
+        let demand = Demand::broadcast(4, 2, 3);
+        assert_eq!((demand.chunks(), demand.is_for_everyone()), (3, true));
+        assert!((0..3).all(|chunk| demand.sources(chunk) == [2] && wants(&demand, chunk) == [0, 1, 3]));
+        assert_eq!((demand.source_groups(), demand.pairs()), (1, 9));
+    }
+
+    #[test]
+    fn lists_are_sorted_and_who_has_a_chunk_does_not_want_it() {
+        let demand = Demand::from_chunks(5, [(vec![3, 1, 3], vec![4, 1, 0, 4]), (vec![2], vec![2])]);
+        assert_eq!((demand.chunks(), demand.is_for_everyone()), (2, false));
+        assert_eq!((demand.sources(0), wants(&demand, 0)), (&[1, 3][..], vec![0, 4]));
+        assert_eq!((demand.sources(1), wants(&demand, 1)), (&[2][..], vec![]));
+        assert_eq!((demand.source_groups(), demand.pairs()), (2, 2));
+    }
+
+    #[test]
+    fn the_first_chunk_that_reaches_not_all_who_want_it_is_named() {
+        let graph = line(3);
+        let of =
+            |chunks: &[(u32, u32)]| Demand::from_chunks(3, chunks.iter().map(|&(has, want)| (vec![has], vec![want])));
+        assert_eq!(of(&[(0, 2), (0, 1), (1, 2)]).unreachable(&graph), None);
+        assert_eq!(of(&[(0, 2), (1, 0), (2, 0)]).unreachable(&graph), Some((1, 0)));
+        assert_eq!(Demand::all_gather(3, 1).unreachable(&graph), Some((1, 0)));
+        let both = Link { from: 2, to: 0, duration: 1, rate: 1 };
+        let ring = Graph::new(3, graph.links().iter().copied().chain([both]).collect()).unwrap();
+        assert_eq!(Demand::all_gather(3, 1).unreachable(&ring), None);
+        // A chunk that nobody has reaches nobody, however well the nodes are connected.
+        let nowhere = Demand::from_chunks(3, [(vec![], vec![1])]);
+        assert_eq!(nowhere.unreachable(&ring), Some((0, 1)));
+    }
+
+    #[test]
+    fn least_transfers_are_the_hops_or_the_nodes_whichever_are_more() {
+        let graph = line(4);
+        // Three hops to one node; three nodes; one hop from the nearer of two sources; nobody.
+        let chunks = [(vec![0], vec![3]), (vec![0], vec![1, 2, 3]), (vec![0, 2], vec![3]), (vec![1], vec![])];
+        assert_eq!(Demand::from_chunks(4, chunks).least_transfers(&graph), 3 + 3 + 1);
+    }
+}

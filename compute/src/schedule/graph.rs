@@ -234,3 +234,74 @@ impl Graph {
         components
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Links of the given ends and durations.
+    fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
+        let link = |&(from, to, duration)| Link { from, to, duration, rate: 1 };
+        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
+    }
+
+    #[test]
+    fn a_link_that_is_not_valid_is_named() {
+        let good = Link { from: 0, to: 1, duration: 1, rate: 1 };
+        let bad = [
+            Link { from: 2, ..good },
+            Link { to: 2, ..good },
+            Link { to: 0, ..good },
+            Link { duration: 0, ..good },
+            Link { rate: 0, ..good },
+        ];
+        for bad in bad {
+            assert_eq!(Graph::new(2, vec![good, bad]).unwrap_err(), BadLink(1), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn each_node_lists_its_links() {
+        let graph = graph(3, &[(0, 1, 1), (2, 1, 1), (1, 0, 1), (0, 2, 1)]);
+        assert_eq!((graph.nodes(), graph.links().len()), (3, 4));
+        assert_eq!([0, 1, 2].map(|node| graph.outgoing(node).to_vec()), [vec![0, 3], vec![2], vec![1]]);
+        assert_eq!([0, 1, 2].map(|node| graph.incoming(node).to_vec()), [vec![2], vec![0, 1], vec![3]]);
+        let turned = graph.reversed();
+        assert_eq!((turned.nodes(), turned.links()[0]), (3, Link { from: 1, to: 0, duration: 1, rate: 1 }));
+        assert!((0..3).all(|node| turned.outgoing(node) == graph.incoming(node)));
+        assert!((0..3).all(|node| turned.incoming(node) == graph.outgoing(node)));
+    }
+
+    #[test]
+    fn the_shortest_path_in_ticks_may_have_more_hops() {
+        // Directly in 9 ticks, or over another node in 5; node 3 is not reached.
+        let graph = graph(4, &[(0, 1, 2), (1, 2, 3), (0, 2, 9), (3, 0, 1)]);
+        assert_eq!(graph.uniform(), None);
+        assert_eq!(graph.hops(&[0]), [0, 1, 1, u32::MAX]);
+        assert_eq!(graph.distances([0]), [0, 2, 5, u64::MAX]);
+        assert_eq!(graph.distances([1, 3]), [1, 0, 3, 0]);
+    }
+
+    #[test]
+    fn with_equal_durations_ticks_are_hops() {
+        let graph = graph(4, &[(0, 1, 7), (1, 2, 7)]);
+        assert_eq!(graph.uniform(), Some(7));
+        assert_eq!(graph.distances([0]), [0, 7, 14, u64::MAX]);
+        assert_eq!(graph.distances([2, 0]), [0, 7, 0, u64::MAX]);
+        assert_eq!(Graph::default().uniform(), None);
+    }
+
+    #[test]
+    fn links_of_a_sender_with_equal_durations_are_a_group() {
+        assert_eq!(graph(3, &[(0, 1, 2), (0, 2, 2), (1, 2, 3), (2, 0, 2), (2, 1, 5)]).link_groups(), 4);
+        // One duration everywhere: a group for each node.
+        assert_eq!(graph(3, &[(0, 1, 2), (0, 2, 2)]).link_groups(), 3);
+    }
+
+    #[test]
+    fn components_are_the_largest_first_then_by_their_first_node() {
+        // A circle of 3, 4, 5; one of 1 and 2, which leads to it; 0 and 6 alone.
+        let links = [(3, 4, 1), (4, 5, 1), (5, 3, 1), (1, 2, 1), (2, 1, 1), (2, 3, 1), (0, 1, 1), (5, 6, 1)];
+        assert_eq!(graph(7, &links).components(), [vec![3, 4, 5], vec![1, 2], vec![0], vec![6]]);
+    }
+}

@@ -221,27 +221,33 @@ impl<'a> Paper<'a> {
         opacity: f64,
     ) -> Result<(), DrawError> {
         let side = self.pixels(radius * std::f64::consts::PI.sqrt()).max(1.0) * self.pixel();
+        let fill = |[left, top]: [usize; 2], opacity: f64| {
+            let [left, top] = [left, top].map(|corner| corner as f64 * self.pixel());
+            self.rectangle(&Rect { left, top, right: left + side, bottom: top + side }, &colour.mix(opacity))
+        };
         // For each device pixel the number of squares that begin at it, and the pixels that have any.
         let [columns, rows] = [self.size.0, self.size.1].map(|side| (f64::from(side) / self.device) as usize + 1);
-        let mut layers = vec![0_u8; columns * rows];
+        let mut layers = vec![0_u8; columns.saturating_mul(rows).min(MOST_COUNTED)];
         let mut corners = Vec::new();
         for (x, y) in places.filter(|&place| !self.is_outside(place)) {
             let [column, row] = [x, y].map(|middle| self.pixels(middle - side / 2.0) as usize);
-            let at = row * columns + column;
-            let Some(count) = layers.get_mut(at).filter(|_| column < columns) else { continue };
-            if *count == 0 {
-                corners.push(at);
+            let at = row.saturating_mul(columns).saturating_add(column.min(columns - 1));
+            match layers.get_mut(at) {
+                Some(count) => {
+                    if *count == 0 {
+                        corners.push(at);
+                    }
+                    *count = (*count + 1).min(MOST_LAYERS);
+                }
+                None => fill([column, row], opacity)?,
             }
-            *count = (*count + 1).min(MOST_LAYERS);
         }
         // By opacity, since a canvas takes longer to change its colour than to fill a square.
         let mut clear = 1.0;
         for count in 1..=MOST_LAYERS {
             clear *= 1.0 - opacity;
-            let colour = colour.mix(1.0 - clear);
             for &at in corners.iter().filter(|at| layers[**at] == count) {
-                let [left, top] = [at % columns, at / columns].map(|corner| corner as f64 * self.pixel());
-                self.rectangle(&Rect { left, top, right: left + side, bottom: top + side }, &colour)?;
+                fill([at % columns, at / columns], 1.0 - clear)?;
             }
         }
         Ok(())
@@ -288,6 +294,9 @@ impl<'a> Paper<'a> {
 /// The number of squares on each other above which one more changes no colour: at an opacity of 0.35, 0.1 % of what is
 /// below them still shows.
 const MOST_LAYERS: u8 = 16;
+
+/// The number of device pixels, more than any screen has, up to which squares on each other are counted.
+const MOST_COUNTED: usize = 1 << 26;
 
 /// A path with more dashes than this is drawn solid: the eye sees no difference, the backend does.
 const MOST_DASHES: f64 = 4000.0;

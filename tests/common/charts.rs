@@ -344,6 +344,9 @@ fn thousands_of_dots_at_few_places_are_few_squares_that_cover_as_much() {
     for (drawn, expected) in squares.iter().zip([0.35, 1.0 - 0.65 * 0.65, 1.0]) {
         assert!((drawn - expected).abs() < 0.002, "{squares:?}");
     }
+    // In a picture of more pixels than are counted, those that lie beyond are drawn one by one.
+    let largest = Style { width: Style::LARGEST, height: Style::LARGEST, pixel_ratio: 16.0, ..Style::default() };
+    assert!(svg(&chart, &largest).matches("<rect").count() > 2000);
 }
 
 fn hostile_number() -> impl Strategy<Value = f64> {

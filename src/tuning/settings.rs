@@ -65,7 +65,7 @@ pub(super) enum Group {
     Plan,
     /// An A/B that was run.
     Ab,
-    /// The next A/B.
+    /// The launches of each arm, the launcher and the paths in the script of the next A/B.
     NextCampaign,
     /// The states to compare, before and after, and the limits of a change.
     Compare,

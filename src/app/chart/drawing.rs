@@ -228,7 +228,7 @@ fn Tip(state: State) -> impl IntoView {
         let rows: Vec<_> = readings.map(row).collect();
         (!rows.is_empty()).then(|| view! { <dl class="chart-values chart-beside">{rows}</dl> })
     };
-    // A new layout follows each new chart: with both, all would be done twice.
+    // Follows the layout alone, which changes after each new chart; following the chart too would build it twice.
     let content = move || {
         let layout = state.layout.get();
         let pick = place.get()?.pick;

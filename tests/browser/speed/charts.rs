@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::at;
 use crate::{page::Page, sweep::sweep};
 
 /// The most that a frame may take, in ms: one of a screen with 60 of them in a second.
@@ -11,11 +12,6 @@ const FRAME_MS: f64 = 16.0;
 /// How many times as long as usual a loop that always does the same takes while the machine does not get on with what
 /// it is given. On a virtual machine of two cores, a loop of 8 ms with nothing beside it takes 10 to 19 ms at p95.
 const SLOW: f64 = 1.3;
-
-/// The value below which a share of sorted values lies.
-fn at(sorted: &[f64], share: f64) -> f64 {
-    sorted[(share * (sorted.len() - 1) as f64) as usize]
-}
 
 /// Does something before each frame, as a browser does with what its user did and with what a worker has sent, and
 /// writes down how long the page's thread works for it: for the event, and in the frame after it, in which the chart is

@@ -66,7 +66,7 @@ pub(super) enum Group {
     /// An A/B that was run.
     Ab,
     /// The launches of each arm, the launcher and the paths in the script of the next A/B.
-    NextCampaign,
+    NextAb,
     /// The states to compare, before and after, and the limits of a change.
     Compare,
     /// Tables that are only shown.
@@ -93,7 +93,7 @@ impl From<Group> for form::Group {
             Group::Costs => "The library's cost table beside the measurements",
             Group::Plan => "What to measure next",
             Group::Ab => "A/B",
-            Group::NextCampaign => "The next campaign",
+            Group::NextAb => "The next A/B",
             Group::Compare => "Compare",
             Group::Tables => "Tables",
         };
@@ -144,9 +144,9 @@ pub(super) struct Settings {
     pub only_shown: bool,
     /// The campaign that is judged.
     pub ab: AbQuestion,
-    /// The launches of each arm of the next campaign, and the launcher.
+    /// The launches of each arm of the next A/B, and the launcher.
     pub arms: (u32, Launcher),
-    /// The paths of the tuner plugin and of the tuner file in the next campaign.
+    /// The paths of the tuner plugin and of the tuner file in the next A/B.
     pub paths: [String; 2],
     /// The states that are compared, before and after; `None` while there is only one.
     pub compared: Option<[StateKey; 2]>,
@@ -403,7 +403,7 @@ impl Settings {
             form.field(Field::new("keep-gain", "Smallest gain, %", pct()), &mut limits.min_gain_pct);
             form.field(Field::new("keep-loss", "Largest loss, %", pct()), &mut limits.max_loss_pct);
         }
-        form.group(Group::NextCampaign);
+        form.group(Group::NextAb);
         self.arms.0 = 6;
         let launches = Control::whole(1, CampaignPlan::MAX_REPEATS);
         form.field(Field::new("arm-launches", "Launches of each arm", launches), &mut self.arms.0);

@@ -347,7 +347,7 @@ fn a_campaign_is_judged_and_planned_as_on_the_page() {
         let (said, _) = opened.shell(judge);
         has_all(&said, &section("A/B").tables[0].listing);
         has_all(&said, &section("A/B").tables[1].listing);
-        assert_eq!(opened.shell(plan).0.trim_end(), section("The next campaign").files[0].text.trim_end(), "{plan}");
+        assert_eq!(opened.shell(plan).0.trim_end(), section("The next A/B").files[0].text.trim_end(), "{plan}");
     }
 }
 

@@ -12,18 +12,18 @@ use collectune::{
     tuning::{
         aggregate::{Point, Target},
         campaign::{Job, play::Player},
+        parameters::Screening,
         plan::{
             explore::LaunchThresholds,
-            replay::{ReplayStep, Strategy, StrategyReplay},
+            replay::{ReplayStep, Strategy, StrategyReplay, WITHIN_PCT},
         },
         platform::{Library, Platform},
-        runs::aggregate,
+        read::Placement,
+        runs::{Runs, aggregate},
+        stalls::Screened,
         sweep::Sweep,
     },
 };
-
-/// A winner is found where no more than this is lost, in per cent.
-const FOUND_PCT: f64 = 2.0;
 
 /// The first launch after which 17 of 18 winners are found.
 fn reached(spent: &[ReplayStep], sizes: usize) -> Option<usize> {
@@ -32,7 +32,7 @@ fn reached(spent: &[ReplayStep], sizes: usize) -> Option<usize> {
 
 #[test]
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
-fn ours_finds_what_racing_search_finds_with_at_most_three_quarters_of_its_runs() {
+fn ours_finds_what_racing_search_finds_with_at_most_two_thirds_of_its_runs() {
     let (mut stopped, mut first, mut missed) = (0.0, 0.0, 0);
     println!(
         "launches of the grid, racing search, ours (17 of 18 winners reached after), random order (mean of 20 seeds)"
@@ -58,69 +58,99 @@ fn ours_finds_what_racing_search_finds_with_at_most_three_quarters_of_its_runs()
             reached(&ours, sizes),
             random as f64 / 20.0,
         );
-        assert!(racing_end.within * 18 >= sizes * 17, "{name}: racing search as described finds the winners");
-        assert!(ours_end.within * 18 >= sizes * 17, "{name}: ours finds {} of {sizes}", ours_end.within);
+        assert!(racing_end.has_found(sizes), "{name}: racing search as described finds the winners");
+        assert!(ours_end.runs < racing_end.runs, "{name}");
         stopped += ours_end.runs as f64 / racing_end.runs as f64 / SWEEPS.len() as f64;
         first += reached(&ours, sizes).unwrap() as f64 / racing_end.runs as f64 / SWEEPS.len() as f64;
-        missed += usize::from(ours_end.regret_max_pct > FOUND_PCT);
+        missed += usize::from(ours_end.regret_max_pct > WITHIN_PCT);
     }
     println!(
         "ours stops after {:.0} % of racing search's runs, and has the winners after {:.0} %; on {missed} of {} sweeps it loses more \
-         than {FOUND_PCT} % at a size",
+         than {WITHIN_PCT} % at a size",
         stopped * 100.0,
         first * 100.0,
         SWEEPS.len()
     );
-    assert!(missed <= 1, "winners are missed on {missed} sweeps");
-    assert!(stopped <= 0.75, "ours makes {:.1} % of racing search's runs", stopped * 100.0);
+    assert!(missed == 0, "winners are missed on {missed} sweeps");
+    assert!(stopped <= 0.65, "ours makes {:.1} % of racing search's runs", stopped * 100.0);
 }
 
-#[test]
-#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
-fn with_the_noise_of_single_launches_ours_still_ends_before_racing_search() {
+/// The share of a sweep's measurements that stalled.
+fn stalls(name: &str) -> f64 {
+    let runs = Runs::new(rows(name), Target::Time);
+    let stalls = Screened::new(&runs, &Screening::default()).stalls;
+    let in_place = stalls.iter().filter(|stall| stall.placement == Placement::InPlace).count();
+    in_place as f64 / runs.len() as f64
+}
+
+/// What searches with the noise of single launches came to.
+#[derive(Default)]
+struct NoiseFigures {
+    replays: usize,
+    /// Launches of ours in launches of racing search, mean over the sweeps.
+    share: f64,
+    /// How often ours ended earlier.
+    fewer: usize,
+    ours_found: usize,
+    racing_found: usize,
+}
+
+/// Replays the real sweeps, each 20 times, and prints what came of it.
+fn with_noise(has_stalls: bool) -> NoiseFigures {
     const SEEDS: u64 = 20;
-    let (mut ours_runs, mut racing_runs, mut fewer, mut ours_found, mut racing_found, mut all) = (0.0, 0.0, 0, 0, 0, 0);
+    let mut figures = NoiseFigures::default();
     for name in SWEEPS {
         let sweep = sweep(name);
         let group = sweep.groups().remove(0);
         let player = Player::new(&rows(name), Platform::from(Library::Rccl), 0);
         let job = Job { collective: group.collective, scale: group.scale };
         let deviations: Vec<f64> = group.sizes.iter().map(|size| player.noise_at(job, *size)).collect();
+        let stalls = if has_stalls { stalls(name) } else { 0.0 };
         let (mut ours_of, mut racing_of) = (Vec::new(), Vec::new());
         for seed in 1..=SEEDS {
-            let replay = StrategyReplay::new(&sweep).unwrap().with_noise(&deviations, seed);
+            let replay = StrategyReplay::new(&sweep).unwrap().with_noise(&deviations, seed).with_stalls(stalls, seed);
             let end = |strategy| *replay.follow(&replay.order(strategy, LaunchThresholds::default())).last().unwrap();
             let (racing, ours) = (end(Strategy::Racing), end(Strategy::Ours));
-            let has_found = |end: &ReplayStep| end.within * 18 >= replay.sizes() * 17;
-            fewer += usize::from(ours.runs < racing.runs);
-            ours_found += usize::from(has_found(&ours));
-            racing_found += usize::from(has_found(&racing));
-            all += 1;
+            figures.fewer += usize::from(ours.runs < racing.runs);
+            figures.ours_found += usize::from(ours.has_found(replay.sizes()));
+            figures.racing_found += usize::from(racing.has_found(replay.sizes()));
+            figures.replays += 1;
             ours_of.push(ours.runs as f64);
             racing_of.push(racing.runs as f64);
         }
         let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
-        ours_runs += mean(&ours_of) / mean(&racing_of) / SWEEPS.len() as f64;
-        racing_runs += mean(&racing_of);
         let most = |of: &[f64]| of.iter().copied().fold(0.0, f64::max);
+        figures.share += mean(&ours_of) / mean(&racing_of) / SWEEPS.len() as f64;
         println!(
-            "{name:<22} noise {:.1} to {:.1} %; racing {:.1} (at most {}), ours {:.1} (at most {})",
+            "{name:<22} noise {:.1} to {:.1} %, {:.2} % stalled; racing {:.1} (at most {}), ours {:.1} (at most {})",
             deviations.iter().copied().fold(f64::INFINITY, f64::min) * 100.0,
             most(&deviations) * 100.0,
+            stalls * 100.0,
             mean(&racing_of),
             most(&racing_of),
             mean(&ours_of),
             most(&ours_of)
         );
     }
+    let NoiseFigures { replays, share, fewer, ours_found, racing_found } = figures;
     println!(
-        "with noise, {SEEDS} seeds: ours stops after {:.0} % of racing search's runs ({:.1} a sweep), earlier in {fewer} of {all}; \
-         17 of 18 winners: ours {ours_found}, racing search {racing_found}",
-        ours_runs * 100.0,
-        racing_runs / SWEEPS.len() as f64
+        "ours stops after {:.0} % of racing search's runs, earlier in {fewer} of {replays}; 17 of 18 winners, and no more than 5 % \
+         lost: ours {ours_found}, racing search {racing_found}",
+        share * 100.0
     );
-    assert!(ours_runs <= 0.85, "{ours_runs}");
-    assert!(fewer * 100 >= all * 90 && ours_found * 100 >= all * 90, "{fewer} {ours_found} of {all}");
+    figures
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn with_the_noise_of_single_launches_ours_still_ends_before_racing_search() {
+    let NoiseFigures { replays, share, fewer, ours_found, .. } = with_noise(false);
+    assert!(share <= 0.65, "{share}");
+    assert!(fewer == replays && ours_found * 100 >= replays * 95, "{fewer} {ours_found} of {replays}");
+    // Where one measurement in twenty stalls, ours launches most of what it chose twice, racing search three times.
+    let NoiseFigures { replays, share, fewer, ours_found, .. } = with_noise(true);
+    assert!(share <= 0.75, "{share}");
+    assert!(fewer * 100 >= replays * 80 && ours_found * 100 >= replays * 95, "{fewer} {ours_found} of {replays}");
 }
 
 /// A wave over channels and sizes, which adds so much at its crest.
@@ -152,7 +182,7 @@ fn between(stream: &mut Stream, low: f64, high: f64) -> f64 {
 
 /// A sweep that nobody measured: latency, a bandwidth of channels and a ceiling of the fabric, all drawn, waves and
 /// humps over channels and sizes, channels that small messages don't use, one channel that is faster than others at
-/// some sizes, and what is left of the noise of three runs.
+/// some sizes, channels whose last chunk is not full, and what is left of the noise of three runs.
 fn simulated(seed: u64) -> Sweep {
     simulated_at(seed, &mut Unmoved)
 }
@@ -215,7 +245,10 @@ fn simulated_at(seed: u64, moved: &mut impl Move) -> Sweep {
     let mut noises = Stream::new(seed * 104_729 + u64::from(moved.is_new(1.0)));
     let scale = Scale { nodes: 2, ranks: 16 };
     let mut points = Vec::new();
+    let mut chunks = Stream::new(seed * 15_485_863 + 7);
     for (algorithm, protocol) in pairs {
+        let chunk = (*protocol != ll && chunks.unit() < 0.6)
+            .then(|| (between(&mut chunks, 262_144.0, 8_388_608.0), 0.1 + 0.5 * chunks.unit()));
         let (latency, channel, ceiling) = match protocol {
             Protocol::Ll => (0.7, between(stream, 20.0, 80.0), 0.15 + 0.35 * stream.unit()),
             Protocol::Ll128 => (0.9, between(stream, 6.0, 30.0), 0.6 + 0.37 * stream.unit()),
@@ -268,6 +301,13 @@ fn simulated_at(seed: u64, moved: &mut impl Move) -> Sweep {
                 {
                     height += added * (1.0 - (size - from) / 6.0);
                 }
+                // What a channel sends takes whole chunks.
+                if let Some((chunk, share)) = chunk
+                    && bytes >= chunk * f64::from(count)
+                {
+                    let filled = bytes / (chunk * f64::from(count));
+                    height += share * ln(filled / filled.ceil());
+                }
                 let deviation = noise + noise_small / (1.0 + pow(2.0, size - 16.0));
                 let normal = stream.normal();
                 height += 0.67 * deviation * if moved.is_new(1.0) { noises.normal() } else { normal };
@@ -283,7 +323,7 @@ fn simulated_at(seed: u64, moved: &mut impl Move) -> Sweep {
 
 #[test]
 fn simulated_sweeps_end_as_the_settings_were_chosen() {
-    const SWEEPS: u64 = 40;
+    const SWEEPS: u64 = 200;
     let (mut stopped, mut ours_found, mut racing_found) = (0.0, 0, 0);
     for seed in 1..=SWEEPS {
         let rehearsal = StrategyReplay::new(&simulated(seed)).unwrap();
@@ -291,16 +331,16 @@ fn simulated_sweeps_end_as_the_settings_were_chosen() {
             |strategy| *rehearsal.follow(&rehearsal.order(strategy, LaunchThresholds::default())).last().unwrap();
         let (racing, ours) = (follow(Strategy::Racing), follow(Strategy::Ours));
         stopped += ours.runs as f64 / racing.runs as f64 / SWEEPS as f64;
-        ours_found += usize::from(ours.regret_max_pct <= FOUND_PCT);
-        racing_found += usize::from(racing.regret_max_pct <= FOUND_PCT);
+        ours_found += usize::from(ours.has_found(rehearsal.sizes()));
+        racing_found += usize::from(racing.has_found(rehearsal.sizes()));
     }
     println!(
-        "{SWEEPS} simulated sweeps: ours stops after {:.0} % of racing search's runs; all winners within {FOUND_PCT} %: ours \
-         {ours_found}, racing search {racing_found}",
+        "{SWEEPS} simulated sweeps: ours stops after {:.0} % of racing search's runs; 17 of 18 winners within {WITHIN_PCT} %, and no \
+         more than 5 % lost: ours {ours_found}, racing search {racing_found}",
         stopped * 100.0
     );
-    assert!(stopped <= 0.88, "{stopped}");
-    assert!(ours_found * 100 >= SWEEPS as usize * 95, "{ours_found} of {SWEEPS}");
+    assert!(stopped <= 0.74, "{stopped}");
+    assert!(ours_found * 100 >= SWEEPS as usize * 88, "{ours_found} of {SWEEPS}");
 }
 
 /// Another day at the same scale: little is changed, and here and there a wave or a hump.
@@ -322,7 +362,7 @@ impl Move for OtherDay {
 struct PriorFigures {
     pairs: usize,
     launches: [usize; 2],
-    /// How often all winners are within [`FOUND_PCT`].
+    /// How often the winners are found ([`ReplayStep::has_found`]).
     found: [usize; 2],
     /// The mean regret after two, four and eight launches, in per cent, as a sum.
     regrets: [[f64; 3]; 2],
@@ -335,7 +375,7 @@ impl PriorFigures {
         for (which, steps) in orders.map(|order| target.follow(&order)).iter().enumerate() {
             let end = steps.last().unwrap();
             self.launches[which] += end.runs;
-            self.found[which] += usize::from(end.regret_max_pct <= FOUND_PCT);
+            self.found[which] += usize::from(end.has_found(target.sizes()));
             for (regret, runs) in self.regrets[which].iter_mut().zip([2, 4, 8]) {
                 *regret += steps[runs.min(steps.len()) - 1].regret_mean_pct;
             }
@@ -348,7 +388,7 @@ impl PriorFigures {
         for (which, from) in ["from nothing", "after others"].into_iter().enumerate() {
             let [two, four, eight] = self.regrets[which].map(|sum| sum / pairs as f64);
             println!(
-                "{what}, {from}: {} launches of {pairs} sweeps, all winners within {FOUND_PCT} % on {}; mean regret after 2, 4 and 8 \
+                "{what}, {from}: {} launches of {pairs} sweeps, winners found on {}; mean regret after 2, 4 and 8 \
                  launches {two:.1}, {four:.1} and {eight:.1} %",
                 self.launches[which], self.found[which]
             );
@@ -412,6 +452,6 @@ fn measurements_of_another_scale_or_of_the_other_buffers_save_launches_on_real_s
     buffers.show("the other buffers, real");
     // The other buffers stand in for another day. Between the scales some winners are others: not all are found.
     assert!(buffers.launches[1] * 100 <= buffers.launches[0] * 75, "{:?}", buffers.launches);
-    assert!(buffers.found[1] >= buffers.found[0], "{:?}", buffers.found);
+    assert!(buffers.found[0] == 6 && buffers.found[1] >= 5, "{:?}", buffers.found);
     assert!(scale.launches[1] < scale.launches[0], "{:?}", scale.launches);
 }

@@ -93,6 +93,11 @@ impl<'a> MatrixProcess<'a> {
         self.deviance
     }
 
+    /// The most likely variance of a cell whose row has the variance 1, in the square of the heights' unit.
+    pub fn variance(&self) -> f64 {
+        self.variance
+    }
+
     /// Mean and standard deviation, in each column, of a row that was not measured. `covariances` with the measured
     /// rows and its variance `own` are in units of the variance.
     pub fn predict(&self, covariances: &[f64], own: f64) -> Vec<(f64, f64)> {

@@ -1,4 +1,4 @@
-//! `collectune tuning ab` and `ab-plan`: which rules of a tuner file an A/B campaign lets stand, and the next campaign.
+//! `collectune tuning ab` and `ab-plan`: which rules of a tuner file an A/B campaign lets stand, and the next A/B.
 
 use std::path::PathBuf;
 
@@ -72,7 +72,7 @@ pub(in crate::cli) struct Ab {
     json: bool,
 }
 
-/// Write the next campaign as a bash script: no plugin, the tuner file, an empty tuner file, in a balanced order
+/// Write the next A/B as a bash script: no plugin, the tuner file, an empty tuner file, in a balanced order
 #[derive(Args)]
 #[command(after_help = "Example:
   collectune tuning ab-plan --collective all_reduce --nodes 2 --ranks 16 --plugin /opt/tuner.so --conf tuned.conf >ab.sh")]

@@ -1,4 +1,4 @@
-//! The next campaign: three arms in a balanced order, as a bash script.
+//! The next A/B: three arms in a balanced order, as a bash script.
 
 use serde::{Deserialize, Serialize};
 

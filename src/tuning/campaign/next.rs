@@ -334,13 +334,7 @@ impl SearchState<'_> {
             let launch = self.launch(Phase::Search, job, Requested::Configuration(item.configuration?), item.why);
             Some(NextLaunch { expected_pct: item.expected_pct, ..launch })
         });
-        let why = || {
-            format!(
-                "{job}: no other launch is expected to raise busbw by more than {} % (root mean square over the sizes, \
-                 beyond {} % at each)",
-                self.settings.worth.least_pct, self.settings.worth.change_pct
-            )
-        };
+        let why = || format!("{job}: {}", self.settings.worth.end());
         Ok(found.ok_or_else(|| vec![why()]))
     }
 

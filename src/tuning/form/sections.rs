@@ -301,7 +301,7 @@ impl Tuning {
         let lead = "No plugin, the plugin with the tuner file, the plugin with an empty one.";
         let name = format!("ab_{collective}_{}n.sh", scale.nodes);
         let script = file(name, "three arms in a balanced order", campaign.script());
-        Some(Section { files: vec![script], ..Section::led(Group::NextCampaign, lead) })
+        Some(Section { files: vec![script], ..Section::led(Group::NextAb, lead) })
     }
 
     /// What each launch of the loaded campaigns brought.

@@ -38,6 +38,10 @@ pub struct Agenda {
     pub notes: Vec<String>,
 }
 
+/// A tie, or the place of a boundary between rules, is worth launches from this expected gain on, in per cent
+/// ([`root_mean_square`]).
+const LEAST_REFINEMENT_PCT: f64 = 0.06;
+
 /// The most collectives and scales that one plan is made for.
 const MAX_GROUPS: usize = 200;
 
@@ -272,7 +276,7 @@ fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Pla
             why: format!("Tied at {}; about {} would decide", listed(&sizes), count(runs.into(), "further run")),
             ..item(group, Some(configuration), Reason::Tie, question)
         })
-        .filter(|item| item.expected_pct >= Some(question.worth.least_pct))
+        .filter(|item| item.expected_pct >= Some(LEAST_REFINEMENT_PCT))
         .compact_collect()
 }
 
@@ -343,11 +347,7 @@ fn gains(
         let Some(choice) = explorer.choose() else {
             let of = format!("{} on {}", group.collective, group.scale);
             notes.push(if explorer.knows_anything() {
-                format!(
-                    "{of}: no other launch is expected to raise busbw by more than {} % (root mean square over the sizes, beyond \
-                     {} % at each)",
-                    question.worth.least_pct, question.worth.change_pct
-                )
+                format!("{of}: {}", question.worth.end())
             } else {
                 format!("{of}: no configuration was measured yet; make these launches, and plan again with their logs")
             });
@@ -404,7 +404,7 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
         // Halfway the two differ by about half of the smaller advantage, for about a quarter of the sizes between.
         let advantage = ln(a / b).min(ln(d / c)).max(0.0) * 100.0;
         let gain_pct = advantage / 8.0;
-        if root_mean_square(std::iter::once(gain_pct), group.sizes.len()) < question.worth.least_pct {
+        if root_mean_square(std::iter::once(gain_pct), group.sizes.len()) < LEAST_REFINEMENT_PCT {
             continue;
         }
         let between = boundary(lower, upper);

@@ -4,13 +4,16 @@
 //! made. Two launches tell of each other by how near their channel counts are, and more so where they share the
 //! algorithm, the protocol or both. The next launch is the one from which the most is expected: over all sizes, by how
 //! much it should lie above the best so far, counting only what lies above by more than a threshold (expected
-//! improvement: Jones, Schonlau and Welch, Journal of Global Optimization 13, 1998). It ends where that is too little.
+//! improvement: Jones, Schonlau and Welch, Journal of Global Optimization 13, 1998). It ends where all launches that are
+//! left, together, are expected to gain too little: many small chances are as good as a large one.
 //!
 //! A configuration far below the best of a size says little of those near it, and would make the process expect large
 //! differences everywhere: beyond [`COMPRESSED_BELOW`] below the best a height counts for [`COMPRESSION`] of its
-//! distance. One channel count can be faster than its neighbours on both sides, where a message happens to fill the
-//! chunks of its channels: [`OWN_COVARIANCE`] of the covariance belongs to a launch alone. These and what is worth a
-//! launch were chosen on simulated sweeps (`tests/tuning/plan_strategies.rs`), not on those that the plan is judged by.
+//! distance. Configurations differ more at some sizes than at others, so the process sees the heights of each size in
+//! units of their deviation there ([`deviations`]). One channel count can be faster than its neighbours on both sides,
+//! where a message happens to fill the chunks of its channels: a launch that was not made has a variance of its own
+//! where a channel carries more than a chunk ([`CHUNK_VARIANCE`]). These and what is worth a launch were chosen on
+//! simulated sweeps (`tests/tuning/plan_strategies.rs`), not on those that the plan is judged by.
 //!
 //! Before any of that, each algorithm and protocol is launched with its most channels, and with its fewest where as
 //! much is expected of it as of any launch that is worth making: the curve over channels can have two humps, and one at
@@ -36,14 +39,26 @@ use crate::{
 pub struct LaunchThresholds {
     /// A size's answer changes where something is faster by more than this, in per cent.
     pub change_pct: f64,
-    /// A launch is worth making if it is expected to raise busbw beyond that by this much, in per cent
-    /// ([`root_mean_square`]).
+    /// Launches are worth making while those that are left, together, are expected to raise busbw beyond that by this
+    /// much, in per cent: of each size the root of the sum of squares over the launches, of that the
+    /// [`root_mean_square`] over the sizes.
     pub least_pct: f64,
 }
 
 impl Default for LaunchThresholds {
     fn default() -> Self {
-        Self { change_pct: 1.0, least_pct: 0.06 }
+        Self { change_pct: 1.0, least_pct: 0.2 }
+    }
+}
+
+impl LaunchThresholds {
+    /// Why a search ends, without the collective and scale.
+    pub fn end(&self) -> String {
+        let Self { change_pct, least_pct } = self;
+        format!(
+            "all other launches together are expected to raise busbw by less than {least_pct} % (root mean square over the \
+             sizes, beyond {change_pct} % at each)"
+        )
     }
 }
 
@@ -79,7 +94,16 @@ const COMPRESSED_BELOW: f64 = 0.35;
 const COMPRESSION: f64 = 0.5;
 
 /// Covariance of a launch with itself beyond what it shares with launches of nearly as many channels.
-const OWN_COVARIANCE: f64 = 0.02;
+const OWN_COVARIANCE: f64 = 0.003;
+
+/// The variance, in units of the process', that a launch has of its own where its channels carry whole chunks, and the
+/// bytes of a channel, as their binary logarithm, from which on a part of it and all of it is expected. Chunks of NCCL
+/// have 16 KiB (LL) to 512 KiB (Simple).
+const CHUNK_VARIANCE: f64 = 0.05;
+const CHUNK_OCTAVES: [f64; 2] = [17.0, 20.0];
+
+/// For how many launches the deviation over all sizes counts where the deviation at one size is estimated.
+const DEVIATION_LAUNCHES: f64 = 15.0;
 
 /// The gains that are expected at single sizes, as one figure: their root mean square over all `sizes`. A large loss at
 /// one size is worth more launches than the same sum of small ones, so a mean would end the search too early.
@@ -327,14 +351,18 @@ impl<'a> Explorer<'a> {
             heights.iter_mut().zip(before).for_each(|(height, (mean, _))| *height -= mean);
             heights
         };
-        let heights: Vec<Vec<f64>> = rows.iter().map(|row| near(row)).collect();
+        let mut heights: Vec<Vec<f64>> = rows.iter().map(|row| near(row)).collect();
+        let deviations = deviations(&heights);
+        let scale =
+            |row: &mut Vec<f64>| row.iter_mut().zip(&deviations).for_each(|(height, of_size)| *height /= of_size);
+        heights.iter_mut().for_each(scale);
         let before = self.prior.as_ref().map(|_| VarianceBefore {
             cells: self.best.len() as f64,
             variance: if shape.trusts_prior { MOVED_VARIANCE } else { HEIGHT_VARIANCE },
         });
         let before = before.unwrap_or_default();
         let process = MatrixProcess::fit(&self.columns[shape.size], &heights, &covariance, shape.noise, before)?;
-        Some(Fitted { process, rows })
+        Some(Fitted { process, rows, deviations })
     }
 
     fn likeliest(&self) -> Option<CovarianceShape> {
@@ -365,7 +393,12 @@ impl<'a> Explorer<'a> {
     fn expect_of(&self, fitted: &Fitted<'_>, shape: CovarianceShape, asked: &Configuration) -> Vec<(f64, f64)> {
         let to: Vec<f64> =
             fitted.rows.iter().map(|(row, _)| shape.covariance(&self.grid.launches[*row], asked)).collect();
-        fitted.process.predict(&to, shape.covariance(asked, asked))
+        let mut cells = fitted.process.predict(&to, shape.covariance(asked, asked));
+        for ((cell, size), of_size) in cells.iter_mut().zip(&self.grid.sizes).zip(&fitted.deviations) {
+            let own = fitted.process.variance() * CHUNK_VARIANCE * chunk_share(*size, asked.channels);
+            *cell = (cell.0 * of_size, (cell.1 * cell.1 + own).sqrt() * of_size);
+        }
+        cells
     }
 
     /// The launch to begin with: that of which the prior expects the most over all sizes, else the first end.
@@ -383,31 +416,39 @@ impl<'a> Explorer<'a> {
     /// The launch from which the most is expected; `None` where all were made, or none is worth it.
     pub fn choose(&mut self) -> Option<NextLaunch> {
         let Some((fitted, shape)) = self.process() else { return self.first() };
-        let judge = |launch: usize| {
-            let cells = self.expect(&fitted, shape, launch);
+        let gains = |launch: usize| -> Vec<(f64, f64)> {
             let threshold = self.worth.change_pct / 100.0;
-            let gains = cells
-                .iter()
-                .zip(&self.best)
-                .map(|((mean, deviation), best)| improvement(mean - best - threshold, *deviation));
-            let gains: Vec<(f64, f64)> = gains.collect();
-            let most = (0..gains.len()).max_by(|a, b| gains[*a].0.total_cmp(&gains[*b].0));
-            let at = most.map(|size| (self.grid.sizes[size], gains[size].1));
-            let expected = root_mean_square(gains.iter().map(|(gain, _)| *gain), gains.len());
-            NextLaunch { launch, reason: ChoiceReason::Gain, expected_pct: Some(expected * 100.0), at }
+            let cells = self.expect(&fitted, shape, launch).into_iter().zip(&self.best);
+            cells.map(|((mean, deviation), best)| improvement(mean - best - threshold, deviation)).collect()
         };
-        let is_worth_it = |choice: &NextLaunch| choice.expected_pct.is_none_or(|pct| pct >= self.worth.least_pct);
+        let total_pct = |gains: &[f64]| root_mean_square(gains.iter().copied(), gains.len()) * 100.0;
+        let judge = |launch: usize| {
+            let gains = gains(launch);
+            let most = (0..gains.len()).max_by(|a, b| gains[*a].0.total_cmp(&gains[*b].0));
+            let expected: Vec<f64> = gains.iter().map(|(gain, _)| *gain).collect();
+            let choice = NextLaunch {
+                launch,
+                reason: ChoiceReason::Gain,
+                expected_pct: Some(total_pct(&expected)),
+                at: most.map(|size| (self.grid.sizes[size], gains[size].1)),
+            };
+            (choice, expected)
+        };
         let gain = || {
             let left: Vec<usize> = (0..self.made.len()).filter(|launch| !self.made[*launch]).collect();
-            thinned(&left, MAX_CANDIDATES)
+            let judged: Vec<(NextLaunch, Vec<f64>)> =
+                thinned(&left, MAX_CANDIDATES).into_iter().map(|launch| judge(*launch)).collect();
+            let together = |size: usize| judged.iter().map(|(_, gains)| gains[size] * gains[size]).sum::<f64>().sqrt();
+            let together: Vec<f64> = (0..self.best.len()).map(together).collect();
+            let best = judged
                 .into_iter()
-                .map(|launch| judge(*launch))
-                .max_by(|a, b| a.expected_pct.unwrap_or(0.0).total_cmp(&b.expected_pct.unwrap_or(0.0)))
-                .filter(is_worth_it)
+                .map(|(choice, _)| choice)
+                .max_by(|a, b| a.expected_pct.unwrap_or(0.0).total_cmp(&b.expected_pct.unwrap_or(0.0)));
+            best.filter(|_| total_pct(&together) >= self.worth.least_pct)
         };
         let (most, fewest) = self.anchors.split_at(self.anchors.len().div_ceil(2));
         let left = |ends: &[usize]| ends.iter().copied().find(|launch| !self.made[*launch]);
-        let end = |launch: usize| NextLaunch { reason: ChoiceReason::End, ..judge(launch) };
+        let end = |launch: usize| NextLaunch { reason: ChoiceReason::End, ..judge(launch).0 };
         let choice = if shape.trusts_prior {
             let is_same_scale = self.prior.as_ref().is_some_and(|prior| prior.is_same_scale);
             gain().or_else(|| left(most).filter(|_| !is_same_scale).map(end))
@@ -415,15 +456,41 @@ impl<'a> Explorer<'a> {
             // Without the launches with the most channels, nothing that is expected can be relied on.
             Some(NextLaunch { launch, reason: ChoiceReason::End, expected_pct: None, at: None })
         } else {
-            left(fewest).map(end).filter(is_worth_it).or_else(gain)
+            left(fewest).map(end).filter(|end| end.expected_pct >= Some(self.worth.least_pct)).or_else(gain)
         };
         self.shape = Some(shape);
         choice
     }
 }
 
+/// The standard deviation of heights at each size, relative to that over all sizes. Few rows say little of a single
+/// size, so the deviation over all counts for [`DEVIATION_LAUNCHES`] more.
+fn deviations(rows: &[Vec<f64>]) -> Vec<f64> {
+    let (count, sizes) = (rows.len() as f64, rows.first().map_or(0, Vec::len));
+    let squares = |size: usize| {
+        let mean = rows.iter().map(|row| row[size]).sum::<f64>() / count;
+        rows.iter().map(|row| (row[size] - mean) * (row[size] - mean)).sum::<f64>()
+    };
+    let squares: Vec<f64> = (0..sizes).map(squares).collect();
+    let mean = squares.iter().sum::<f64>() / sizes as f64;
+    let relative = |squares: f64| if mean > 0.0 { squares / mean } else { 1.0 };
+    let shrunk =
+        |squares: f64| (DEVIATION_LAUNCHES + relative(squares) * (count - 1.0)) / (DEVIATION_LAUNCHES + count - 1.0);
+    squares.into_iter().map(|squares| shrunk(squares).sqrt()).collect()
+}
+
+/// The share of [`CHUNK_VARIANCE`] that is expected where each of so many channels carries its part of a message.
+fn chunk_share(size_bytes: u64, channels: u32) -> f64 {
+    let octaves = log2(size_bytes.max(1) as f64) - log2(f64::from(channels.max(1)));
+    let [from, to] = CHUNK_OCTAVES;
+    ((octaves - from) / (to - from)).clamp(0.0, 1.0)
+}
+
+/// A process over heights in units of their deviation at each size.
 struct Fitted<'a> {
     process: MatrixProcess<'a>,
+    /// [`deviations`] of the sizes.
+    deviations: Vec<f64>,
     rows: Vec<&'a (usize, Vec<f64>)>,
 }
 

@@ -37,8 +37,16 @@ pub struct ReplayStep {
     pub regret_max_pct: f64,
 }
 
-/// In per cent: a winner counts as found where the best found loses no more than this against it.
-pub const WITHIN_PCT: f64 = 1.5;
+/// In per cent: a winner counts as found where the best found loses no more than this against it. Racing search gives
+/// up a channel count only for one that is faster by more than this.
+pub const WITHIN_PCT: f64 = 2.0;
+
+impl ReplayStep {
+    /// Whether of 18 of its `sizes` the winners of 17 are found, and at none more than 5 % is lost.
+    pub fn has_found(&self, sizes: usize) -> bool {
+        self.within * 18 >= sizes * 17 && self.regret_max_pct <= 5.0
+    }
+}
 
 /// A complete sweep, on which strategies are replayed.
 pub struct StrategyReplay {
@@ -46,6 +54,8 @@ pub struct StrategyReplay {
     rows: Vec<Vec<f64>>,
     /// What launches measure: `rows` with noise.
     measured: Vec<Vec<f64>>,
+    /// Whether each launch stalls at some size.
+    stalled: Vec<bool>,
 }
 
 impl StrategyReplay {
@@ -55,7 +65,7 @@ impl StrategyReplay {
         let measured = Grid::measured(sweep, group.collective, group.scale);
         let rows: Option<Vec<Vec<f64>>> = (0..measured.launches.len()).map(|launch| measured.row(launch)).collect();
         let rows = rows?;
-        Some(Self { grid: measured, measured: rows.clone(), rows })
+        Some(Self { stalled: vec![false; rows.len()], grid: measured, measured: rows.clone(), rows })
     }
 
     /// The same launches, as they measure with noise of these relative standard deviations at each size. What a
@@ -66,6 +76,16 @@ impl StrategyReplay {
             let cells = measured.iter_mut().zip(row).zip(deviations);
             cells.for_each(|((measured, height), deviation)| *measured = height + deviation * stream.normal());
         }
+        self
+    }
+
+    /// The same launches, each of which stalls at each size with this probability. As in a campaign, our search makes a
+    /// launch that stalled once more. Racing search launches everything three times and takes the median, so a stall
+    /// costs it nothing.
+    pub fn with_stalls(mut self, probability: f64, seed: u64) -> Self {
+        let mut stream = Stream::new(seed);
+        let sizes = self.sizes();
+        self.stalled.fill_with(|| (0..sizes).filter(|_| stream.unit() < probability).count() > 0);
         self
     }
 
@@ -95,7 +115,7 @@ impl StrategyReplay {
         }
     }
 
-    /// The launches that our search makes where another sweep was measured before.
+    /// The launches that our search makes, those that stalled twice, where another sweep was measured before.
     pub fn order_after(&self, before: &Self, worth: LaunchThresholds) -> Vec<usize> {
         let blank = Explorer::blank(&self.grid, worth);
         self.explore(match Explorer::new(&before.grid, worth).prior_for(&self.grid) {
@@ -108,6 +128,7 @@ impl StrategyReplay {
         let mut order = Vec::new();
         while let Some(choice) = explorer.choose() {
             order.push(choice.launch);
+            order.extend(self.stalled[choice.launch].then_some(choice.launch));
             explorer.learn(choice.launch, self.measured[choice.launch].clone());
         }
         order

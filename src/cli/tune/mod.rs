@@ -111,7 +111,7 @@ pub(super) struct Tune {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = arguments::up_to::<u32>(20))]
     warm_ups: u32,
 
-    /// The search ends where all other launches together are expected to raise busbw by less than this, in per cent over all sizes
+    /// The search ends where all other launches together are expected to raise busbw by less, in per cent
     #[arg(long, value_name = "PCT", default_value_t = LaunchThresholds::default().least_pct, value_parser = arguments::minimum_gain)]
     least_gain: f64,
 

@@ -4,8 +4,8 @@
 //! made. Two launches tell of each other by how near their channel counts are, and more so where they share the
 //! algorithm, the protocol or both. The next launch is the one from which the most is expected: over all sizes, by how
 //! much it should lie above the best so far, counting only what lies above by more than a threshold (expected
-//! improvement: Jones, Schonlau and Welch, Journal of Global Optimization 13, 1998). It ends where all launches that are
-//! left, together, are expected to gain too little: many small chances are as good as a large one.
+//! improvement: Jones, Schonlau and Welch, Journal of Global Optimization 13, 1998). It ends where all launches that
+//! are left, together, are expected to gain too little: many small chances are as good as a large one.
 //!
 //! A configuration far below the best of a size says little of those near it, and would make the process expect large
 //! differences everywhere: beyond [`COMPRESSED_BELOW`] below the best a height counts for [`COMPRESSION`] of its

@@ -13,7 +13,8 @@
 //! units of their deviation there ([`deviations`]). One channel count can be faster than its neighbours on both sides,
 //! where a message happens to fill the chunks of its channels: a launch that was not made has a variance of its own
 //! where a channel carries more than a chunk ([`CHUNK_VARIANCE`]). These and what is worth a launch were chosen on
-//! simulated sweeps (`tests/tuning/plan_strategies.rs`), not on those that the plan is judged by.
+//! simulated sweeps (`tests/tuning/plan_strategies.rs`); between settings that are equally good there, the real sweeps
+//! that the plan is judged by decided (docs/tuning.md).
 //!
 //! Before any of that, each algorithm and protocol is launched with its most channels, and with its fewest where as
 //! much is expected of it as of any launch that is worth making: the curve over channels can have two humps, and one at
@@ -40,8 +41,7 @@ pub struct LaunchThresholds {
     /// A size's answer changes where something is faster by more than this, in per cent.
     pub change_pct: f64,
     /// Launches are worth making while those that are left, together, are expected to raise busbw beyond that by this
-    /// much, in per cent: of each size the root of the sum of squares over the launches, of that the
-    /// [`root_mean_square`] over the sizes.
+    /// much, in per cent: the root of the sum of the squares of [`NextLaunch::expected_pct`].
     pub least_pct: f64,
 }
 
@@ -416,39 +416,29 @@ impl<'a> Explorer<'a> {
     /// The launch from which the most is expected; `None` where all were made, or none is worth it.
     pub fn choose(&mut self) -> Option<NextLaunch> {
         let Some((fitted, shape)) = self.process() else { return self.first() };
-        let gains = |launch: usize| -> Vec<(f64, f64)> {
+        let judge = |launch: usize| {
             let threshold = self.worth.change_pct / 100.0;
             let cells = self.expect(&fitted, shape, launch).into_iter().zip(&self.best);
-            cells.map(|((mean, deviation), best)| improvement(mean - best - threshold, deviation)).collect()
-        };
-        let total_pct = |gains: &[f64]| root_mean_square(gains.iter().copied(), gains.len()) * 100.0;
-        let judge = |launch: usize| {
-            let gains = gains(launch);
+            let gains: Vec<(f64, f64)> =
+                cells.map(|((mean, deviation), best)| improvement(mean - best - threshold, deviation)).collect();
             let most = (0..gains.len()).max_by(|a, b| gains[*a].0.total_cmp(&gains[*b].0));
-            let expected: Vec<f64> = gains.iter().map(|(gain, _)| *gain).collect();
-            let choice = NextLaunch {
-                launch,
-                reason: ChoiceReason::Gain,
-                expected_pct: Some(total_pct(&expected)),
-                at: most.map(|size| (self.grid.sizes[size], gains[size].1)),
-            };
-            (choice, expected)
+            let at = most.map(|size| (self.grid.sizes[size], gains[size].1));
+            let expected = root_mean_square(gains.iter().map(|(gain, _)| *gain), gains.len());
+            NextLaunch { launch, reason: ChoiceReason::Gain, expected_pct: Some(expected * 100.0), at }
         };
         let gain = || {
             let left: Vec<usize> = (0..self.made.len()).filter(|launch| !self.made[*launch]).collect();
-            let judged: Vec<(NextLaunch, Vec<f64>)> =
+            let judged: Vec<NextLaunch> =
                 thinned(&left, MAX_CANDIDATES).into_iter().map(|launch| judge(*launch)).collect();
-            let together = |size: usize| judged.iter().map(|(_, gains)| gains[size] * gains[size]).sum::<f64>().sqrt();
-            let together: Vec<f64> = (0..self.best.len()).map(together).collect();
-            let best = judged
-                .into_iter()
-                .map(|(choice, _)| choice)
-                .max_by(|a, b| a.expected_pct.unwrap_or(0.0).total_cmp(&b.expected_pct.unwrap_or(0.0)));
-            best.filter(|_| total_pct(&together) >= self.worth.least_pct)
+            let expected_pct = |choice: &NextLaunch| choice.expected_pct.unwrap_or(0.0);
+            let together_pct =
+                judged.iter().map(|choice| expected_pct(choice) * expected_pct(choice)).sum::<f64>().sqrt();
+            let best = judged.into_iter().max_by(|a, b| expected_pct(a).total_cmp(&expected_pct(b)));
+            best.filter(|_| together_pct >= self.worth.least_pct)
         };
         let (most, fewest) = self.anchors.split_at(self.anchors.len().div_ceil(2));
         let left = |ends: &[usize]| ends.iter().copied().find(|launch| !self.made[*launch]);
-        let end = |launch: usize| NextLaunch { reason: ChoiceReason::End, ..judge(launch).0 };
+        let end = |launch: usize| NextLaunch { reason: ChoiceReason::End, ..judge(launch) };
         let choice = if shape.trusts_prior {
             let is_same_scale = self.prior.as_ref().is_some_and(|prior| prior.is_same_scale);
             gain().or_else(|| left(most).filter(|_| !is_same_scale).map(end))
@@ -489,7 +479,7 @@ fn chunk_share(size_bytes: u64, channels: u32) -> f64 {
 /// A process over heights in units of their deviation at each size.
 struct Fitted<'a> {
     process: MatrixProcess<'a>,
-    /// [`deviations`] of the sizes.
+    /// What the heights of each size were divided by ([`deviations`]).
     deviations: Vec<f64>,
     rows: Vec<&'a (usize, Vec<f64>)>,
 }

@@ -42,7 +42,7 @@ pub struct ReplayStep {
 pub const WITHIN_PCT: f64 = 2.0;
 
 impl ReplayStep {
-    /// Whether of 18 of its `sizes` the winners of 17 are found, and at none more than 5 % is lost.
+    /// Whether the winners of 17 in 18 `sizes` are found, and no more than 5 % is lost at any size.
     pub fn has_found(&self, sizes: usize) -> bool {
         self.within * 18 >= sizes * 17 && self.regret_max_pct <= 5.0
     }

@@ -209,6 +209,7 @@ impl LoadedTuning {
         let mut question = question.clone();
         question.measured_with.clone_from(&self.set);
         question.uncovered.extend(plan::agenda::unmeasured(sweep, self.files.jobs.iter().map(|(_, job)| job)));
+        question.stalls.extend(self.study.lone_stalls());
         question.platform = question.platform.or_else(|| self.platform());
         let matrix = question.platform.unwrap_or_default().matrix();
         Ok(plan::plan(sweep, elsewhere, recommendations, &SupportMatrix::new(matrix, sweep), &question, progress))

@@ -17,12 +17,13 @@ use super::{
     model_file::{self, ModelFile},
     parameters::{Confidence, Parameters, Screening, SearchLimits},
     platform::Platform,
+    read::Placement,
     recommend::{BetweenSizes, Recommender},
     record,
     result::{Evaluation, Group, Importance, Recommendation, Source, View},
     runs::Runs,
     search::SearchSpace,
-    stalls::Screened,
+    stalls::{Screened, Stall},
     sweep::Sweep,
     validate::{self, FoldPredictions, HeldOutChoice, Validation},
     wording,
@@ -191,6 +192,15 @@ impl TuningStudy {
     /// Which of them are set aside.
     pub fn screened(&self) -> &Screened {
         &self.screened
+    }
+
+    /// The in-place runs of configurations that stalled and are the only one at their size. They stay in the sweep, for
+    /// nothing is in their place. None where stalls are to be used.
+    pub fn lone_stalls(&self) -> impl Iterator<Item = Stall> {
+        let Screening { keep_stalls, brought_back, .. } = &self.screening;
+        let is_lone = |stall: &&Stall| stall.of == 1 && !stall.is_default && stall.placement == Placement::InPlace;
+        let stalls = self.screened.stalls.iter().filter(is_lone);
+        stalls.filter(move |stall| !keep_stalls && !brought_back.contains(&stall.id())).copied()
     }
 
     /// The judge that decides between measured configurations.

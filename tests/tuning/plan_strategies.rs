@@ -3,11 +3,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
+
 use crate::support::real::{SWEEPS, rows, sweep, text};
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     intake::{self, FileContent},
-    math::{Stream, exp, ln, log2, pow, sin},
+    math::{Stream, exp, ln, log2, median, pow, sin},
     progress::Silent,
     tuning::{
         aggregate::{Point, Target},
@@ -83,6 +85,23 @@ fn stalls(name: &str) -> f64 {
     in_place as f64 / runs.len() as f64
 }
 
+/// How far in-place and out-of-place busbw of the same run are from how they usually relate, at each size: the
+/// relative standard deviation, from the median absolute deviation.
+fn deviations_of_placements(name: &str) -> Vec<f64> {
+    let mut relations: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for row in rows(name) {
+        if let [Some(own), Some(other)] = [row.in_place, row.out_of_place].map(|sample| sample.map(|s| s.busbw_gbps)) {
+            relations.entry(row.workload.size_bytes).or_default().push(ln(own / other));
+        }
+    }
+    let deviation = |mut of: Vec<f64>| {
+        let middle = median(&mut of).unwrap();
+        let mut from: Vec<f64> = of.iter().map(|relation| (relation - middle).abs()).collect();
+        1.4826 * median(&mut from).unwrap()
+    };
+    relations.into_values().map(deviation).collect()
+}
+
 /// What searches with the noise of single launches came to.
 #[derive(Default)]
 struct NoiseFigures {
@@ -106,14 +125,20 @@ fn with_noise(has_stalls: bool) -> NoiseFigures {
         let job = Job { collective: group.collective, scale: group.scale };
         let deviations: Vec<f64> = group.sizes.iter().map(|size| player.noise_at(job, *size)).collect();
         let stalls = if has_stalls { stalls(name) } else { 0.0 };
+        let of_placements = deviations_of_placements(name);
         let (mut ours_of, mut racing_of) = (Vec::new(), Vec::new());
         for seed in 1..=SEEDS {
-            let replay = StrategyReplay::new(&sweep).unwrap().with_noise(&deviations, seed).with_stalls(stalls, seed);
-            let end = |strategy| *replay.follow(&replay.order(strategy, LaunchThresholds::default())).last().unwrap();
-            let (racing, ours) = (end(Strategy::Racing), end(Strategy::Ours));
+            let replay = || StrategyReplay::new(&sweep).unwrap().with_noise(&deviations, seed);
+            let end = |replay: StrategyReplay, strategy| {
+                *replay.follow(&replay.order(strategy, LaunchThresholds::default())).last().unwrap()
+            };
+            // Racing search launches everything three times and takes the median: a stall costs it nothing.
+            let racing = end(replay(), Strategy::Racing);
+            let ours = end(replay().with_stalls(stalls, &of_placements, seed + SEEDS), Strategy::Ours);
+            let sizes = group.sizes.len();
             figures.fewer += usize::from(ours.runs < racing.runs);
-            figures.ours_found += usize::from(ours.has_found(replay.sizes()));
-            figures.racing_found += usize::from(racing.has_found(replay.sizes()));
+            figures.ours_found += usize::from(ours.has_found(sizes));
+            figures.racing_found += usize::from(racing.has_found(sizes));
             figures.replays += 1;
             ours_of.push(ours.runs as f64);
             racing_of.push(racing.runs as f64);
@@ -147,10 +172,9 @@ fn with_the_noise_of_single_launches_ours_still_ends_before_racing_search() {
     let NoiseFigures { replays, share, fewer, ours_found, .. } = with_noise(false);
     assert!(share <= 0.65, "{share}");
     assert!(fewer == replays && ours_found * 100 >= replays * 95, "{fewer} {ours_found} of {replays}");
-    // Where one measurement in twenty stalls, ours launches most of what it chose twice, racing search three times.
     let NoiseFigures { replays, share, fewer, ours_found, .. } = with_noise(true);
-    assert!(share <= 0.75, "{share}");
-    assert!(fewer * 100 >= replays * 80 && ours_found * 100 >= replays * 95, "{fewer} {ours_found} of {replays}");
+    assert!(share <= 0.65, "{share}");
+    assert!(fewer * 100 >= replays * 99 && ours_found * 100 >= replays * 95, "{fewer} {ours_found} of {replays}");
 }
 
 /// A wave over channels and sizes, which adds so much at its crest.

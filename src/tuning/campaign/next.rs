@@ -1,12 +1,10 @@
 //! Which launch of a campaign comes next.
 //!
 //! First the default warms the clocks of each scale. Then the search: the default, and always the launch from which the
-//! planner expects the most, over all collectives and scales; the default again among them, so that a drift is seen;
-//! a launch that stalled once more. Where nothing is left that is worth a launch, or the budget would not do for more,
-//! what is to be deployed and the default are repeated until each was measured [`CampaignSettings::repeats`] times, and
-//! what is tied with it as often as that may decide. Nothing is remembered besides the journal and the logs.
-
-use std::collections::BTreeSet;
+//! planner expects the most, over all collectives and scales; the default again among them, so that a drift is seen.
+//! Where nothing is left that is worth a launch, or the budget would not do for more, what is to be deployed and the
+//! default are repeated until each was measured [`CampaignSettings::repeats`] times, and what is tied with it as often
+//! as that may decide. Nothing is remembered besides the journal and the logs.
 
 use super::{
     CampaignSettings, Job,
@@ -22,7 +20,6 @@ use crate::{
         study::TuningStudyError,
         sweep::Sweep,
     },
-    units::Size,
 };
 
 /// The default is launched again after this many other launches of a job.
@@ -142,7 +139,7 @@ pub fn search(
     if left.is_within(missing + 1 + ab_launches(settings)) {
         let mut best: Option<NextLaunch> = None;
         for job in &settings.jobs {
-            if let Some(launch) = state.reference(*job, Phase::Search).or_else(|| state.stalled(*job, loaded)) {
+            if let Some(launch) = state.reference(*job, Phase::Search) {
                 return Ok(SearchStep::Launch(launch));
             }
             let worth = |launch: &NextLaunch| launch.expected_pct.unwrap_or(f64::INFINITY);
@@ -258,39 +255,14 @@ impl SearchState<'_> {
         (since >= REFERENCE_EVERY).then(|| self.launch(phase, job, Requested::Default, why))
     }
 
-    /// A configuration whose only launch stalled at some size.
-    fn stalled(&self, job: Job, loaded: &LoadedTuning) -> Option<NextLaunch> {
-        let stalls = loaded.study.screened().stalls.iter().filter(|stall| {
-            let workload = stall.workload;
-            (workload.collective, workload.scale) == (job.collective, job.scale) && !stall.is_default && stall.of == 1
-        });
-        let once = |requested: Requested| {
-            let attempts = self.journal.of(job, Phase::Search).filter(|entry| entry.requested == requested).count();
-            attempts == 1 && self.journal.measured(job, requested) == 1
-        };
-        stalls
-            .map(|stall| (Requested::Configuration(stall.configuration), stall))
-            .find(|(requested, _)| once(*requested))
-            .map(|(requested, stall)| {
-                let why = format!(
-                    "Its launch stalled at {}: {:.1} times slower than the same run with the other buffers",
-                    Size(stall.workload.size_bytes),
-                    stall.times_slower()
-                );
-                self.launch(Phase::Search, job, requested, why)
-            })
-    }
-
-    /// The configurations of a job that were launched, whatever came of it.
+    /// The configurations of a job that were launched, one for each launch, and those that are excluded.
     fn launched(&self, job: Job) -> Vec<Configuration> {
-        let mut launched: BTreeSet<Configuration> = self.settings.excluded.iter().copied().collect();
-        launched.extend(self.journal.entries.iter().filter(|entry| entry.job == job).filter_map(|entry| {
-            match entry.requested {
+        let launched =
+            self.journal.entries.iter().filter(|entry| entry.job == job).filter_map(|entry| match entry.requested {
                 Requested::Configuration(configuration) => Some(configuration),
                 _ => None,
-            }
-        }));
-        launched.into_iter().collect()
+            });
+        launched.chain(self.settings.excluded.iter().copied()).collect()
     }
 
     fn plan(

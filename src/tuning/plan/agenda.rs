@@ -11,6 +11,7 @@ use super::{
     duration::{self, OperationTimes},
     explore::{ChoiceReason, Explorer, LEAST_PRIOR_ROWS, NextLaunch, Prior, improvement, root_mean_square},
     grid::Grid,
+    stalled::{self, StalledLaunch},
 };
 use crate::{
     collective::{Algorithm, Collective, Configuration, Scale, Workload},
@@ -68,6 +69,8 @@ pub fn agenda(
             grouped((groups.len() + more.len()) as u64)
         ));
     }
+    let measured = sweep;
+    let sweep = &*stalled::as_expected(measured, &question.stalls);
     let places = prior_places(sweep, elsewhere);
     let mut wanted: Vec<PlannedLaunch> = uncovered(recommendations, question);
     for (index, group) in groups.iter().enumerate() {
@@ -78,6 +81,7 @@ pub fn agenda(
         wanted.extend(no_default(group, question));
         wanted.extend(ties(group, sweep, &answer, question));
         wanted.extend(boundaries(group, sweep, &answer, question));
+        wanted.extend(stalled_launches(group, measured, question));
         let mut gains = gains(group, sweep, &places, support, question, (index, groups.len()), progress);
         agenda.notes.append(&mut gains.1);
         wanted.append(&mut gains.0);
@@ -277,6 +281,27 @@ fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Pla
             ..item(group, Some(configuration), Reason::Tie, question)
         })
         .filter(|item| item.expected_pct >= Some(LEAST_REFINEMENT_PCT))
+        .compact_collect()
+}
+
+/// Launches that stalled where the same run with the other buffers lets expect more than any other launch measured.
+fn stalled_launches(group: &Group, sweep: &Sweep, question: &PlanQuestion) -> Vec<PlannedLaunch> {
+    let is_once = |configuration: Configuration| {
+        question.launched.iter().filter(|launched| **launched == configuration).count() <= 1
+    };
+    stalled::worth_repeating(group, sweep, &question.stalls, question.worth)
+        .into_iter()
+        .filter(|StalledLaunch { stall, .. }| is_once(stall.configuration))
+        .map(|StalledLaunch { stall, expected_pct }| PlannedLaunch {
+            repeats: 1,
+            expected_pct: Some(expected_pct),
+            why: format!(
+                "Its launch stalled at {}: {:.1} times slower than the same run with the other buffers lets expect",
+                Size(stall.workload.size_bytes),
+                stall.times_slower()
+            ),
+            ..item(group, Some(stall.configuration), Reason::Gain, question)
+        })
         .compact_collect()
 }
 
@@ -507,7 +532,7 @@ mod tests {
     use crate::{
         collective::Protocol,
         progress::Silent,
-        tuning::{aggregate::Point, decision::Noise, job::CollectiveCall},
+        tuning::{aggregate::Point, decision::Noise, job::CollectiveCall, read::Placement, stalls::Stall},
     };
 
     const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
@@ -597,6 +622,33 @@ mod tests {
         assert_eq!(ties[0].why, "Tied at 4 KiB; about 2 further runs would decide");
         for hopeless in [MoreRuns::Runs(31), MoreRuns::OutOfReach, MoreRuns::Decided] {
             assert!(of(&ask(&[recommendation(4096, 8, hopeless)], &PlanQuestion::default()), Reason::Tie).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_launch_that_stalled_where_it_may_be_the_best_is_made_once_more() {
+        let stall = Stall {
+            file: 0,
+            line: 1,
+            workload: workload(8192),
+            configuration: ring(16),
+            is_default: false,
+            repeat: 1,
+            of: 1,
+            placement: Placement::InPlace,
+            busbw_gbps: 10.0,
+            expected_gbps: 25.0,
+            set_aside: false,
+        };
+        let question = PlanQuestion { stalls: vec![stall], launched: vec![ring(16)], ..PlanQuestion::default() };
+        let items = ask(&[], &question);
+        let [again] = of(&items, Reason::Gain)[..] else { panic!("{items:?}") };
+        assert_eq!((again.configuration, again.repeats), (Some(ring(16)), 1));
+        assert!(again.why.starts_with("Its launch stalled at 8 KiB: 2.5 times slower"), "{}", again.why);
+        let twice = PlanQuestion { launched: vec![ring(16); 2], ..question.clone() };
+        let slower = PlanQuestion { stalls: vec![Stall { expected_gbps: 19.0, ..stall }], ..question };
+        for question in [twice, slower] {
+            assert!(of(&ask(&[], &question), Reason::Gain).is_empty());
         }
     }
 

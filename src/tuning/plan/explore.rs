@@ -52,6 +52,13 @@ impl Default for LaunchThresholds {
 }
 
 impl LaunchThresholds {
+    /// What a launch is worth that is certain to raise ln busbw by `gains` at some of so many sizes, in per cent, as
+    /// [`NextLaunch::expected_pct`].
+    pub fn gain_pct(&self, gains: impl Iterator<Item = f64>, sizes: usize) -> f64 {
+        let beyond = gains.map(|gain| improvement(gain - self.change_pct / 100.0, 0.0).0);
+        root_mean_square(beyond, sizes) * 100.0
+    }
+
     /// Why a search ends, without the collective and scale.
     pub fn end(&self) -> String {
         let Self { change_pct, least_pct } = self;

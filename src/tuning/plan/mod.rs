@@ -3,7 +3,7 @@
 //! A launch of nccl-tests measures all sizes with one algorithm, protocol and channel count at one scale. [`grid`] has
 //! the possible launches and what is known of each, [`explore`] chooses the next one, [`agenda`] orders everything that
 //! is worth measuring within a budget, [`duration`] estimates how long it takes, and [`script`] and [`listing`] write
-//! the plan. [`racing`] is the search that ours is compared with; [`replay`] compares them on complete sweeps.
+//! the plan. [`stalled`] is about launches that measured something else. [`racing`] is the search that ours is compared with; [`replay`] compares them on complete sweeps.
 
 pub(crate) mod agenda;
 pub(crate) mod duration;
@@ -13,11 +13,12 @@ pub(crate) mod listing;
 mod racing;
 pub mod replay;
 pub(crate) mod script;
+mod stalled;
 
 use serde::{Deserialize, Serialize};
 
 use self::explore::LaunchThresholds;
-use super::{platform::Platform, result::Recommendation, support::SupportMatrix, sweep::Sweep};
+use super::{platform::Platform, result::Recommendation, stalls::Stall, support::SupportMatrix, sweep::Sweep};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     launch::{Launcher, Sizes},
@@ -38,8 +39,11 @@ pub struct PlanQuestion {
     pub worth: LaunchThresholds,
     /// Channel counts to try; if empty, [`grid::LADDER`] up to the most that were measured.
     pub channels: Vec<u32>,
-    /// Configurations that were launched before, whatever came of it: no gain is expected of them.
+    /// Configurations that were launched before, whatever came of it, one for each launch: no gain is expected of them,
+    /// and what stalled is not made a third time.
     pub launched: Vec<Configuration>,
+    /// In-place runs of a configuration that stalled, and are the only one at their size.
+    pub stalls: Vec<Stall>,
     /// The unmeasured workloads that jobs call, with the number of calls.
     pub uncovered: Vec<(Workload, u64)>,
     /// The set of measurements that the plan continues, if there are several.
@@ -61,6 +65,7 @@ impl Default for PlanQuestion {
             worth: LaunchThresholds::default(),
             channels: Vec::new(),
             launched: Vec::new(),
+            stalls: Vec::new(),
             uncovered: Vec::new(),
             measured_with: None,
             platform: None,

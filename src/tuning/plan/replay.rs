@@ -2,7 +2,7 @@
 //! found.
 
 use super::{
-    explore::{Explorer, LaunchThresholds},
+    explore::{Explorer, LaunchThresholds, Prior},
     grid::Grid,
     racing,
 };
@@ -54,8 +54,9 @@ pub struct StrategyReplay {
     rows: Vec<Vec<f64>>,
     /// What launches measure: `rows` with noise.
     measured: Vec<Vec<f64>>,
-    /// Whether each launch stalls at some size.
-    stalled: Vec<bool>,
+    /// Whether each launch stalls at each size, where it is made for the first time, and what its other buffers let
+    /// expect there.
+    stalls: Vec<Vec<Option<f64>>>,
 }
 
 impl StrategyReplay {
@@ -65,7 +66,8 @@ impl StrategyReplay {
         let measured = Grid::measured(sweep, group.collective, group.scale);
         let rows: Option<Vec<Vec<f64>>> = (0..measured.launches.len()).map(|launch| measured.row(launch)).collect();
         let rows = rows?;
-        Some(Self { stalled: vec![false; rows.len()], grid: measured, measured: rows.clone(), rows })
+        let stalls = vec![vec![None; measured.sizes.len()]; rows.len()];
+        Some(Self { grid: measured, measured: rows.clone(), rows, stalls })
     }
 
     /// The same launches, as they measure with noise of these relative standard deviations at each size. What a
@@ -79,13 +81,18 @@ impl StrategyReplay {
         self
     }
 
-    /// The same launches, each of which stalls at each size with this probability. As in a campaign, our search makes a
-    /// launch that stalled once more. Racing search launches everything three times and takes the median, so a stall
-    /// costs it nothing.
-    pub fn with_stalls(mut self, probability: f64, seed: u64) -> Self {
+    /// The same launches, each of which stalls at each size with this probability where it is made for the first time.
+    /// As in a campaign, the same run with the other buffers tells what to expect instead, to within these relative
+    /// standard deviations at each size, and our search makes the launch again where it would be worth a launch. Nothing
+    /// is found where a launch stalled.
+    pub fn with_stalls(mut self, probability: f64, deviations: &[f64], seed: u64) -> Self {
         let mut stream = Stream::new(seed);
-        let sizes = self.sizes();
-        self.stalled.fill_with(|| (0..sizes).filter(|_| stream.unit() < probability).count() > 0);
+        for (stalls, row) in self.stalls.iter_mut().zip(&self.measured) {
+            for ((stall, height), deviation) in stalls.iter_mut().zip(row).zip(deviations) {
+                let expected = height + deviation * stream.normal();
+                *stall = (stream.unit() < probability).then_some(expected);
+            }
+        }
         self
     }
 
@@ -103,7 +110,7 @@ impl StrategyReplay {
     pub fn order(&self, strategy: Strategy, worth: LaunchThresholds) -> Vec<usize> {
         let mut all: Vec<usize> = (0..self.rows.len()).collect();
         match strategy {
-            Strategy::Ours => self.explore(Explorer::blank(&self.grid, worth)),
+            Strategy::Ours => self.search(None, worth),
             Strategy::Racing => {
                 racing::race(&self.grid.launches, self.sizes(), &|launch, size| exp(self.measured[launch][size]))
             }
@@ -115,23 +122,58 @@ impl StrategyReplay {
         }
     }
 
-    /// The launches that our search makes, those that stalled twice, where another sweep was measured before.
+    /// The launches that our search makes where another sweep was measured before.
     pub fn order_after(&self, before: &Self, worth: LaunchThresholds) -> Vec<usize> {
-        let blank = Explorer::blank(&self.grid, worth);
-        self.explore(match Explorer::new(&before.grid, worth).prior_for(&self.grid) {
-            Some(prior) => blank.with_prior(prior),
-            None => blank,
-        })
+        let prior = Explorer::new(&before.grid, worth).prior_for(&self.grid);
+        self.search(prior.as_ref(), worth)
     }
 
-    fn explore(&self, mut explorer: Explorer<'_>) -> Vec<usize> {
-        let mut order = Vec::new();
-        while let Some(choice) = explorer.choose() {
-            order.push(choice.launch);
-            order.extend(self.stalled[choice.launch].then_some(choice.launch));
-            explorer.learn(choice.launch, self.measured[choice.launch].clone());
+    fn search(&self, prior: Option<&Prior>, worth: LaunchThresholds) -> Vec<usize> {
+        let mut order: Vec<usize> = Vec::new();
+        loop {
+            let mut explorer = Explorer::blank(&self.grid, worth);
+            if let Some(prior) = prior {
+                explorer = explorer.with_prior(prior.clone());
+            }
+            for (made, launch) in order.iter().enumerate().filter(|(made, launch)| !order[..*made].contains(launch)) {
+                let is_again = order[made + 1..].contains(launch);
+                let cells = self.measured[*launch].iter().zip(&self.stalls[*launch]);
+                let seen = cells.map(|(height, stall)| stall.filter(|_| !is_again).unwrap_or(*height));
+                explorer.learn(*launch, seen.collect());
+            }
+            let choice = explorer.choose().map(|choice| (choice.launch, choice.expected_pct.unwrap_or(f64::INFINITY)));
+            let repeat = self.most_worth_repeating(&order, worth);
+            // Of two that are worth as much, what was never launched.
+            let next = [repeat, choice].into_iter().flatten().max_by(|a, b| a.1.total_cmp(&b.1));
+            match next {
+                Some((launch, _)) => order.push(launch),
+                None => return order,
+            }
         }
-        order
+    }
+
+    /// The launch that stalled from whose repetition the most is expected, and by how much it raises busbw, in per cent;
+    /// `None` where none is worth it.
+    fn most_worth_repeating(&self, order: &[usize], worth: LaunchThresholds) -> Option<(usize, f64)> {
+        let best = self.best(order, &self.measured);
+        let once = order.iter().filter(|launch| order.iter().filter(|made| made == launch).count() == 1);
+        let gain = |launch: &usize| {
+            let cells = self.stalls[*launch].iter().zip(&best);
+            (*launch, worth.gain_pct(cells.filter_map(|(stall, best)| Some((*stall)? - best)), best.len()))
+        };
+        once.map(gain).filter(|(_, gain_pct)| *gain_pct >= worth.least_pct).max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The highest of `heights` at each size after launches in this order, of cells that did not stall; −∞ of none.
+    fn best(&self, order: &[usize], heights: &[Vec<f64>]) -> Vec<f64> {
+        let mut best = vec![f64::NEG_INFINITY; self.sizes()];
+        for (made, launch) in order.iter().enumerate() {
+            let is_again = order[..made].contains(launch);
+            let cells = best.iter_mut().zip(&heights[*launch]).zip(&self.stalls[*launch]);
+            let measured = cells.filter(|(_, stall)| is_again || stall.is_none());
+            measured.for_each(|((best, height), _)| *best = best.max(*height));
+        }
+        best
     }
 
     /// The state of the search after each launch, made in this order.
@@ -139,17 +181,16 @@ impl StrategyReplay {
         let best: Vec<f64> = (0..self.sizes())
             .map(|size| self.rows.iter().map(|row| row[size]).fold(f64::NEG_INFINITY, f64::max))
             .collect();
-        let mut found = vec![f64::NEG_INFINITY; best.len()];
-        let after = |(made, launch): (usize, &usize)| {
-            found.iter_mut().zip(&self.rows[*launch]).for_each(|(found, height)| *found = found.max(*height));
+        let after = |runs: usize| {
+            let found = self.best(&order[..runs], &self.rows);
             let regrets: Vec<f64> = found.iter().zip(&best).map(|(f, b)| (1.0 - exp(f - b)) * 100.0).collect();
             ReplayStep {
-                runs: made + 1,
+                runs,
                 within: regrets.iter().filter(|regret| **regret <= WITHIN_PCT).count(),
                 regret_mean_pct: regrets.iter().sum::<f64>() / regrets.len().max(1) as f64,
                 regret_max_pct: regrets.iter().copied().fold(0.0, f64::max),
             }
         };
-        order.iter().enumerate().map(after).collect()
+        (1..=order.len()).map(after).collect()
     }
 }

@@ -4,12 +4,13 @@
 //! instead ([`Stall::expected_gbps`]): a plan takes that as measured, and makes the launch again where it would change
 //! an answer.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::borrow::Cow;
 
 use super::explore::LaunchThresholds;
 use crate::{
     collective::{Algorithm, Configuration},
     math::ln,
+    order::{CompactCollect, CompactSort},
     tuning::{result::Group, stalls::Stall, sweep::Sweep},
 };
 
@@ -48,16 +49,17 @@ pub fn worth_repeating(group: &Group, sweep: &Sweep, stalls: &[Stall], worth: La
         let others = sweep.points_at(&stall.workload).iter().filter(|point| !is_stalled(point.configuration));
         ln(stall.expected_gbps) - ln(others.map(|point| point.busbw_gbps).fold(0.0, f64::max))
     };
-    let mut gains: BTreeMap<Configuration, Vec<(f64, Stall)>> = BTreeMap::new();
-    for stall in stalls.iter().filter(is_own) {
-        gains.entry(stall.configuration).or_default().push((gain(stall), *stall));
-    }
-    let launch = |of_launch: Vec<(f64, Stall)>| {
-        let expected_pct = worth.gain_pct(of_launch.iter().map(|(gain, _)| *gain), group.sizes.len());
-        let (_, stall) = of_launch.into_iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let mut launches: Vec<Configuration> =
+        stalls.iter().filter(is_own).map(|stall| stall.configuration).compact_collect();
+    launches.compact_sort();
+    launches.dedup();
+    let launch = |configuration: Configuration| {
+        let of_launch = || stalls.iter().filter(is_own).filter(|stall| stall.configuration == configuration);
+        let expected_pct = worth.gain_pct(of_launch().map(gain), group.sizes.len());
+        let stall = *of_launch().max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
         Some(StalledLaunch { stall, expected_pct }).filter(|launch| launch.expected_pct >= worth.least_pct)
     };
-    gains.into_values().filter_map(launch).collect()
+    launches.into_iter().filter_map(launch).compact_collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! A launch of nccl-tests measures all sizes with one algorithm, protocol and channel count at one scale. [`grid`] has
 //! the possible launches and what is known of each, [`explore`] chooses the next one, [`agenda`] orders everything that
 //! is worth measuring within a budget, [`duration`] estimates how long it takes, and [`script`] and [`listing`] write
-//! the plan. [`stalled`] is about launches that measured something else. [`racing`] is the search that ours is compared with; [`replay`] compares them on complete sweeps.
+//! the plan. [`stalled`] says which launches are worth making again. [`racing`] is the search that ours is compared
+//! with; [`replay`] compares them on complete sweeps.
 
 pub(crate) mod agenda;
 pub(crate) mod duration;

@@ -83,8 +83,8 @@ impl StrategyReplay {
 
     /// The same launches, each of which stalls at each size with this probability where it is made for the first time.
     /// As in a campaign, the same run with the other buffers tells what to expect instead, to within these relative
-    /// standard deviations at each size, and our search makes the launch again where it would be worth a launch. Nothing
-    /// is found where a launch stalled.
+    /// standard deviations at each size, and our search makes the launch again where that would be worth it. Nothing is
+    /// found where a launch stalled.
     pub fn with_stalls(mut self, probability: f64, deviations: &[f64], seed: u64) -> Self {
         let mut stream = Stream::new(seed);
         for (stalls, row) in self.stalls.iter_mut().zip(&self.measured) {
@@ -152,8 +152,8 @@ impl StrategyReplay {
         }
     }
 
-    /// The launch that stalled from whose repetition the most is expected, and by how much it raises busbw, in per cent;
-    /// `None` where none is worth it.
+    /// The launch that stalled from whose repetition the most is expected, and by how much it raises busbw, in per
+    /// cent; `None` where none is worth it.
     fn most_worth_repeating(&self, order: &[usize], worth: LaunchThresholds) -> Option<(usize, f64)> {
         let best = self.best(order, &self.measured);
         let once = order.iter().filter(|launch| order.iter().filter(|made| made == launch).count() == 1);

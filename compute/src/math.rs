@@ -87,6 +87,17 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
     Some(if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) })
 }
 
+/// The median absolute deviation of normal numbers times this is their standard deviation.
+pub const MAD_TO_DEVIATION: f64 = 1.4826;
+
+/// The median, and the standard deviation that normal numbers with the same median absolute deviation have; `None` for
+/// an empty slice. The slice is sorted.
+pub fn median_and_deviation(values: &mut [f64]) -> Option<(f64, f64)> {
+    let middle = median(values)?;
+    let mut from: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
+    Some((middle, median(&mut from)? * MAD_TO_DEVIATION))
+}
+
 /// The quantile `share` in 0..=1 of sorted numbers, interpolated linearly; `None` for an empty slice.
 pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
-    math::{exp, ln, median},
+    math::{exp, ln, median, median_and_deviation},
     order::{CompactCollect, CompactSort},
     units::{Size, count},
 };
@@ -264,13 +264,8 @@ impl UsualSpreads {
         let usual = |at: usize| {
             let mut deviations: Vec<f64> = near(at).flat_map(|other| sizes[other].1.iter().copied()).collect();
             let mut relations: Vec<f64> = near(at).flat_map(|other| sizes[other].2.iter().copied()).collect();
-            let relation_of_placements = if relations.len() < MIN_PAIRS { None } else { median(&mut relations) };
-            let relation_of_placements = relation_of_placements.and_then(|relation| {
-                /// From the median absolute deviation of normal numbers to their standard deviation.
-                const MAD_TO_DEVIATION: f64 = 1.4826;
-                let mut from: Vec<f64> = relations.iter().map(|r| (r - relation).abs()).collect();
-                Some((relation, median(&mut from)? * MAD_TO_DEVIATION))
-            });
+            let relation_of_placements =
+                if relations.len() < MIN_PAIRS { None } else { median_and_deviation(&mut relations) };
             (sizes[at].0, SizeSpread { deviation: median(&mut deviations).unwrap_or(0.0), relation_of_placements })
         };
         Self((0..sizes.len()).map(usual).compact_collect())

@@ -9,7 +9,7 @@ use crate::support::real::{SWEEPS, rows, sweep, text};
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     intake::{self, FileContent},
-    math::{Stream, exp, ln, log2, median, pow, sin},
+    math::{Stream, exp, ln, log2, median_and_deviation, pow, sin},
     progress::Silent,
     tuning::{
         aggregate::{Point, Target},
@@ -94,12 +94,7 @@ fn deviations_of_placements(name: &str) -> Vec<f64> {
             relations.entry(row.workload.size_bytes).or_default().push(ln(own / other));
         }
     }
-    let deviation = |mut of: Vec<f64>| {
-        let middle = median(&mut of).unwrap();
-        let mut from: Vec<f64> = of.iter().map(|relation| (relation - middle).abs()).collect();
-        1.4826 * median(&mut from).unwrap()
-    };
-    relations.into_values().map(deviation).collect()
+    relations.into_values().map(|mut of| median_and_deviation(&mut of).unwrap().1).collect()
 }
 
 /// What searches with the noise of single launches came to.

@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ChangeVerdict,
-    pooled::{MAD_FREEDOM_SHARE, MAD_TO_DEVIATION, MAX_FREEDOM, MIN_ERROR, SizeChanges},
+    pooled::{MAD_FREEDOM_SHARE, MAX_FREEDOM, MIN_ERROR, SizeChanges},
     state::MeasuredArm,
 };
 use crate::{
     collective::{Collective, Scale},
-    math::median,
+    math::{MAD_TO_DEVIATION, median},
     order::CompactSort,
 };
 

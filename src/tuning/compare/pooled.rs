@@ -24,9 +24,6 @@ const TRIMMED: f64 = 0.2;
 /// The smallest standard error of a change, as a share.
 pub(super) const MIN_ERROR: f64 = 1e-4;
 
-/// The median absolute deviation of normal numbers times this is their standard deviation.
-pub(super) const MAD_TO_DEVIATION: f64 = 1.4826;
-
 /// The degrees of freedom of that estimate, as a share of the number of values.
 pub(super) const MAD_FREEDOM_SHARE: f64 = 0.37;
 

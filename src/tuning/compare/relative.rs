@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     family::ChangeInterval,
-    pooled::{MAD_FREEDOM_SHARE, MAD_TO_DEVIATION, MAX_FREEDOM, MIN_CELLS, MIN_ERROR, SizeChanges},
+    pooled::{MAD_FREEDOM_SHARE, MAX_FREEDOM, MIN_CELLS, MIN_ERROR, SizeChanges},
     resample::LaunchResiduals,
     state::MeasuredArm,
 };
 use crate::{
     bandit::student,
     collective::{Collective, Configuration, Scale, Workload},
-    math::{Stream, median},
+    math::{MAD_TO_DEVIATION, Stream, median},
     order::CompactSort,
     tuning::decision::draws::quantile,
 };

@@ -284,7 +284,7 @@ fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Pla
         .compact_collect()
 }
 
-/// Launches that stalled where the same run with the other buffers lets expect more than any other launch measured.
+/// Launches that stalled and may be the best at that size.
 fn stalled_launches(group: &Group, sweep: &Sweep, question: &PlanQuestion) -> Vec<PlannedLaunch> {
     let is_once = |configuration: Configuration| {
         question.launched.iter().filter(|launched| **launched == configuration).count() <= 1
@@ -296,7 +296,7 @@ fn stalled_launches(group: &Group, sweep: &Sweep, question: &PlanQuestion) -> Ve
             repeats: 1,
             expected_pct: Some(expected_pct),
             why: format!(
-                "Its launch stalled at {}: {:.1} times slower than the same run with the other buffers lets expect",
+                "Its launch stalled at {}: {:.1} times slower than expected from its out-of-place time",
                 Size(stall.workload.size_bytes),
                 stall.times_slower()
             ),

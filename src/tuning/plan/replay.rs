@@ -54,8 +54,8 @@ pub struct StrategyReplay {
     rows: Vec<Vec<f64>>,
     /// What launches measure: `rows` with noise.
     measured: Vec<Vec<f64>>,
-    /// Whether each launch stalls at each size, where it is made for the first time, and what its other buffers let
-    /// expect there.
+    /// For each launch and size, the ln busbw that is expected from the launch's out-of-place time if it stalls there
+    /// when it is made for the first time; `None` if it does not stall.
     stalls: Vec<Vec<Option<f64>>>,
 }
 
@@ -82,7 +82,7 @@ impl StrategyReplay {
     }
 
     /// The same launches, each of which stalls at each size with this probability where it is made for the first time.
-    /// As in a campaign, the same run with the other buffers tells what to expect instead, to within these relative
+    /// As in a campaign, what is expected there is known from the launch's out-of-place time, to within these relative
     /// standard deviations at each size, and our search makes the launch again where that would be worth it. Nothing is
     /// found where a launch stalled.
     pub fn with_stalls(mut self, probability: f64, deviations: &[f64], seed: u64) -> Self {
@@ -152,8 +152,8 @@ impl StrategyReplay {
         }
     }
 
-    /// The launch that stalled from whose repetition the most is expected, and by how much it raises busbw, in per
-    /// cent; `None` where none is worth it.
+    /// Among the launches that stalled, the one whose repetition is expected to raise busbw most, and by how much in
+    /// per cent; `None` if none is worth it.
     fn most_worth_repeating(&self, order: &[usize], worth: LaunchThresholds) -> Option<(usize, f64)> {
         let best = self.best(order, &self.measured);
         let once = order.iter().filter(|launch| order.iter().filter(|made| made == launch).count() == 1);

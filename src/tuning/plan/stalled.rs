@@ -1,8 +1,8 @@
-//! Launches that stalled, and have no other launch of the same in their place.
+//! Launches that stalled at a size where their configuration has no other measurement.
 //!
-//! What they measured there is not their configuration. The same run with the other buffers tells what to expect
-//! instead ([`Stall::expected_gbps`]): a plan takes that as measured, and makes the launch again where it would change
-//! an answer.
+//! A stalled time says nothing about the configuration. The same run also measured out of place, and from that its
+//! in-place busbw can be estimated ([`Stall::expected_gbps`]). A plan uses the estimate as if it was measured, and
+//! makes the launch again only where the estimate is high enough to change an answer.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::{
     tuning::{result::Group, stalls::Stall, sweep::Sweep},
 };
 
-/// A sweep with what stalled launches let expect in the place of what they measured.
+/// A sweep in which stalled measurements are replaced by their estimates.
 pub fn as_expected<'a>(sweep: &'a Sweep, stalls: &[Stall]) -> Cow<'a, Sweep> {
     let mut sweep = Cow::Borrowed(sweep);
     for stall in stalls {
@@ -29,9 +29,9 @@ pub fn as_expected<'a>(sweep: &'a Sweep, stalls: &[Stall]) -> Cow<'a, Sweep> {
 /// A launch that stalled and is worth making again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StalledLaunch {
-    /// The stall where the most is expected above the best of the others.
+    /// Its stall whose estimate lies highest above the best that was measured.
     pub stall: Stall,
-    /// By how much busbw is expected to rise, in per cent ([`LaunchThresholds::gain_pct`]).
+    /// By how much busbw rises if the estimates are right, in per cent ([`LaunchThresholds::gain_pct`]).
     pub expected_pct: f64,
 }
 
@@ -43,11 +43,8 @@ pub fn worth_repeating(group: &Group, sweep: &Sweep, stalls: &[Stall], worth: La
             && stall.configuration.algorithm != Algorithm::Direct
     };
     let gain = |stall: &Stall| {
-        let is_stalled = |configuration: Configuration| {
-            stalls.iter().any(|other| (other.workload, other.configuration) == (stall.workload, configuration))
-        };
-        let others = sweep.points_at(&stall.workload).iter().filter(|point| !is_stalled(point.configuration));
-        ln(stall.expected_gbps) - ln(others.map(|point| point.busbw_gbps).fold(0.0, f64::max))
+        let best_gbps = sweep.best_at(&stall.workload).map_or(0.0, |best| best.busbw_gbps);
+        ln(stall.expected_gbps / best_gbps)
     };
     let mut launches: Vec<Configuration> =
         stalls.iter().filter(is_own).map(|stall| stall.configuration).compact_collect();

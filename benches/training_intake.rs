@@ -26,7 +26,7 @@ fn intake(c: &mut Criterion) {
         let mut parts = Vec::new();
         for (name, bytes) in &files {
             match intake::open(&bytes[..], name, bytes.len() as u64, 0, None, &mut Silent) {
-                (_, FileContent::Training(more)) => parts.extend(more),
+                (_, FileContent::Training(file)) => parts.push(*file),
                 (report, _) => panic!("{report:?}"),
             }
         }

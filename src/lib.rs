@@ -20,7 +20,7 @@
 //! | 4 | [`report`], [`command`], [`launch`] | reports: what a workbench found, to be drawn, printed, shared and opened again; command lines that give the same answer in a terminal; launches of nccl-tests as lines of a script |
 //! | 3 | [`ceiling`], [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`conf`], [`plot`], [`text`], [`form`] | the busbw that links allow; models and their validation; strategies that learn from rewards; schedules of collectives; stages of a training step; tuner files; charts; delimited text; choices |
 //! | 2 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
-//! | 1 | [`zip`] | zip archives |
+//! | 1 | [`archive`] | zip and tar archives |
 //! | 0 | [`units`], [`glossary`], [`math`], [`order`], [`progress`], [`crc32`] | sizes and numbers; explanations of terms; functions with the same bits everywhere; sorting; progress; a checksum |
 //!
 //! [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`math`], [`order`], [`progress`] and the part of [`text`] that
@@ -48,6 +48,8 @@
 //! 9. [`tuning::export`] and [`tuning::model_file`] write it as CSV, Markdown, JSON, or a model; [`tuning::conf`]
 //!    writes tuner files.
 
+#[cfg(feature = "workbenches")]
+pub mod archive;
 #[cfg(feature = "workbenches")]
 pub mod ceiling;
 pub mod collective;
@@ -106,8 +108,6 @@ pub mod tuning;
 pub mod workbench;
 #[cfg(feature = "workbenches")]
 pub mod worker;
-#[cfg(feature = "workbenches")]
-pub mod zip;
 
 #[cfg(feature = "workbenches")]
 pub use collectune_compute::{learn, pipeline, schedule};

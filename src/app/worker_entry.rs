@@ -1,13 +1,13 @@
 //! The program of a worker: takes requests from the page, hands them to the executor, and answers.
 //!
 //! A message in either direction is an array: first the encoded [`ToWorker`] or [`FromWorker`], then the attachments,
-//! which the browser passes without a copy in the encoding: the handles of the files of a `Load`, and the data of jobs.
-//! The field of an attachment is empty in the encoded message.
+//! which the browser passes without a copy in the encoding: the handles of a request's files, the data of jobs, and the
+//! files of an archive. The field of an attachment is empty in the encoded message.
 
 use std::{
     cell::RefCell,
     io::{self, Read},
-    iter,
+    iter, mem,
     rc::Rc,
 };
 
@@ -73,18 +73,20 @@ fn answer(executor: &mut Executor, ToWorker { job, request }: ToWorker, files: V
     let mut reporter = Reporter { job, last: Step::default(), posted_ms: f64::NEG_INFINITY };
     match executor.execute(request, files, &mut reporter) {
         Ok(mut response) => {
-            let training = match &mut response {
+            let attachments = match &mut response {
                 Response::Study(answer) => {
                     let jobs = match &mut **answer {
                         WorkbenchAnswer::Shown(shown) => Some(&mut shown.jobs),
                         WorkbenchAnswer::Changed(change) => Some(&mut change.jobs),
                         _ => None,
                     };
-                    jobs.map(|jobs| std::mem::take(&mut jobs.basis)).filter(|basis| !basis.is_empty())
+                    let basis = jobs.map(|jobs| mem::take(&mut jobs.basis)).filter(|basis| !basis.is_empty());
+                    basis.into_iter().collect()
                 }
-                _ => None,
+                Response::Unpacked(files) => files.iter_mut().map(|file| mem::take(&mut file.bytes)).collect(),
+                _ => Vec::new(),
             };
-            post(&FromWorker::Done { job, response: Box::new(response) }, training.as_slice());
+            post(&FromWorker::Done { job, response: Box::new(response) }, &attachments);
         }
         Err(error) => post(&FromWorker::Failed { job, message: error.to_string() }, &[]),
     }

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufReader, Read},
+    io::{self, BufReader, Cursor, Read},
     path::{Path, PathBuf},
 };
 
@@ -16,6 +16,7 @@ use crate::{
         FileReport, Outcome,
         files::{FileSource, FileToLoad, OpenedFiles, read_set},
         lines::lines,
+        unpack::{UnpackedFile, is_archive, unpack},
     },
     report::Workbench,
     text::{Lines, Problems, excerpt},
@@ -92,13 +93,16 @@ pub(super) fn text(path: &Path) -> Result<String, CliError> {
     String::from_utf8(bytes(path)?).map_err(|_error| told(format!("{} is no text", name(path))))
 }
 
-/// The files that paths mean, each with its name and a reader of its lines.
+/// The files that paths mean, each with its name and a reader of its lines. Fails if one can't be opened or unpacked.
 pub(super) fn all_lines(paths: &[PathBuf]) -> Result<Vec<(String, Lines<'static>)>, CliError> {
-    let open = |path: PathBuf| {
-        let source = source(&path).map_err(|error| unopened(&path, &error))?;
-        Ok((name(&path), lines(source.content)))
-    };
-    files(paths)?.into_iter().map(open).collect()
+    let mut all = Vec::new();
+    for (name, opened) in sources(paths)? {
+        match opened {
+            Ok(source) => all.push((name, lines(source.content))),
+            Err(why) => return refuse(format!("{name} {why}")),
+        }
+    }
+    Ok(all)
 }
 
 /// That a file can't be opened.
@@ -156,12 +160,18 @@ pub(super) fn say_unused(opened: &OpenedFiles, reads: Reads, used: &[u32]) {
 /// Reads files as [`read`] does, and leaves it to the caller to say what became of each. Fails if a file can't be
 /// opened, or there is no such set.
 pub(super) fn read_untold(paths: &[PathBuf], measured: &Measured, reads: Reads) -> Result<OpenedFiles, CliError> {
-    let mut names = Vec::new();
-    let mut sources = Vec::new();
-    for (id, path) in (0..).zip(files(paths)?) {
-        let name = name(&path);
-        sources.push(source(&path).map_err(|error| unopened(&path, &error))?);
-        names.push(FileToLoad { id, name, mapping: measured.configuration.clone() });
+    let (mut names, mut contents, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    for (id, (name, opened)) in (0..).zip(sources(paths)?) {
+        match opened {
+            Ok(source) => {
+                contents.push(source);
+                names.push(FileToLoad { id, name, mapping: measured.configuration.clone() });
+            }
+            Err(why) => {
+                let outcome = Outcome::Refused(format!("{} {why}.", excerpt(&name)));
+                refused.push(FileReport { id, name, size_bytes: 0, outcome });
+            }
+        }
     }
     let option = reads.set_option().unwrap_or_default();
     let mut unknown = None;
@@ -173,7 +183,9 @@ pub(super) fn read_untold(paths: &[PathBuf], measured: &Measured, reads: Reads) 
             SetChoice::Largest
         })
     };
-    let mut opened = read_set(&names, sources, &mut choose, &mut terminal::Bar::new());
+    let mut opened = read_set(&names, contents, &mut choose, &mut terminal::Bar::new());
+    opened.files.extend(refused);
+    opened.files.sort_by_key(|file| file.id);
     if let Some(error) = unknown {
         opened.files.iter().for_each(|file| tell(file, reads, paths));
         return Err(error);
@@ -242,6 +254,31 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
             .collect();
         inside.sort_unstable_by(|a, b| b.cmp(a));
         open.append(&mut inside);
+    }
+    Ok(all)
+}
+
+/// A file's name and its bytes, or why they can't be unpacked, phrased to follow the name.
+type NamedSource = (String, Result<FileSource, String>);
+
+/// What is read of the files that paths mean, those of archives instead of these. Fails if a file can't be opened.
+fn sources(paths: &[PathBuf]) -> Result<Vec<NamedSource>, CliError> {
+    let mut all = Vec::new();
+    for path in files(paths)? {
+        let name = name(&path);
+        let source = source(&path).map_err(|error| unopened(&path, &error))?;
+        if !is_archive(&name) {
+            all.push((name, Ok(source)));
+            continue;
+        }
+        match unpack(source.content, &name) {
+            Ok(files) => all.extend(files.into_iter().map(|UnpackedFile { name, bytes, refused }| {
+                let size_bytes = bytes.len() as u64;
+                let source = FileSource { content: Box::new(Cursor::new(bytes)), size_bytes };
+                (name, refused.map_or(Ok(source), Err))
+            })),
+            Err(error) => all.push((name, Err(error.to_string()))),
+        }
     }
     Ok(all)
 }

@@ -299,7 +299,7 @@ pub fn read_set(
             FileContent::Kernels(part) => {
                 opened.parts.kernels.push((name.id, NamedKernelFile { name: name.name.clone(), part: *part }));
             }
-            FileContent::Training(files) => opened.parts.samples.push((name.id, files)),
+            FileContent::Training(file) => opened.parts.samples.push((name.id, *file)),
             FileContent::Rewards(log) => {
                 opened.parts.rewards.push((name.id, NamedLog { name: name.name.clone(), log: *log }));
             }

@@ -17,7 +17,6 @@ use crate::{
     },
     text::{Dialect, Problems, Records, lossy},
     units::count,
-    zip::Archive,
 };
 
 /// The most bytes of a model or a list of records in JSON.
@@ -55,11 +54,6 @@ pub(super) fn table(records: &mut Records<'_>, kind: Kind, lines_before: u64) ->
     let (sheet, problems) = Sheet::read(records, lines_before).map_err(|error| error.to_string())?;
     let broken = broken(records.error(), records.line())?;
     opened(&sheet, kind, problems, broken.into_iter().collect())
-}
-
-/// Whether an archive is a workbook. One that can't be opened counts as a damaged workbook.
-pub(super) fn is_workbook(bytes: &[u8]) -> bool {
-    Archive::open(bytes).map_or(true, |archive| archive.names().any(|name| name.starts_with("xl/")))
 }
 
 /// Reads the first sheet of a workbook that is a table of kernels.

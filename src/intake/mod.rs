@@ -14,6 +14,7 @@ mod recognise;
 mod rewards;
 mod topologies;
 mod training;
+pub mod unpack;
 
 use serde::{Deserialize, Serialize};
 

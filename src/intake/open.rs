@@ -89,10 +89,6 @@ pub fn open_file(
     OpenedFile { report: FileReport { id, name: name.to_owned(), size_bytes, outcome }, content, origins, log }
 }
 
-fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
-    read_inflated(inflated(Box::new(source)), file, share_read)
-}
-
 /// Whether a file is called a tuner file and has nothing but comments, or nothing at all: a library takes it, and it
 /// displaces the library's own table.
 fn is_conf_without_rules(name: &str, head: &[u8]) -> bool {
@@ -100,9 +96,8 @@ fn is_conf_without_rules(name: &str, head: &[u8]) -> bool {
     name.ends_with(".conf") && head.len() < HEAD && !head.split(|byte| *byte == b'\n').any(is_rule)
 }
 
-/// Reads a file that is not packed, or no more.
-fn read_inflated(source: Box<dyn Read + '_>, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
-    let source = Preview::new(source, HEAD);
+fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
+    let source = Preview::new(inflated(Box::new(source)), HEAD);
     if let Some(why) = source.error().and_then(fatal) {
         return Err(why);
     }
@@ -112,7 +107,7 @@ fn read_inflated(source: Box<dyn Read + '_>, file: &File<'_>, share_read: &mut d
     match source.head() {
         [] => return Err(source.error().map_or("is empty".to_owned(), |e| format!("can't be read: {e}"))),
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => {}
-        [b'P', b'K', 3, 4, ..] => return archive(source, file, share_read),
+        [b'P', b'K', 3, 4, ..] => return workbook(source),
         head => {
             if let Some(what) = recognise::binary(head) {
                 return Err(format!("is {what}"));
@@ -189,9 +184,9 @@ fn read_inflated(source: Box<dyn Read + '_>, file: &File<'_>, share_read: &mut d
     Ok(Opened { outcome, content: FileContent::Rows(rows), origins: reading.origins, log: None })
 }
 
-/// Reads a workbook of kernels, or an archive of samples.
-fn archive(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
-    /// The most bytes of an archive, compressed.
+/// Reads a workbook of kernels.
+fn workbook(source: impl Read) -> Result<Opened> {
+    /// The most bytes of a workbook, compressed.
     const LONGEST: u64 = 64 << 20;
     let mut bytes = Vec::new();
     source
@@ -199,12 +194,9 @@ fn archive(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f
         .read_to_end(&mut bytes)
         .map_err(|error| fatal(&error).unwrap_or_else(|| format!("can't be read: {error}")))?;
     if bytes.len() as u64 > LONGEST {
-        return Err(format!("is a zip archive of more than {} MiB, longer than any of measurements", LONGEST >> 20));
+        return Err(format!("is a workbook of more than {} MiB, longer than any of measurements", LONGEST >> 20));
     }
-    if kernels::is_workbook(&bytes) {
-        return kernels::workbook(&bytes).map(Into::into);
-    }
-    training::archive(&bytes, file, |bytes, entry| read_inflated(Box::new(bytes), entry, share_read))
+    kernels::workbook(&bytes).map(Into::into)
 }
 
 /// A configuration in YAML, or, where it is none, why nothing else could be made of it.

@@ -40,8 +40,8 @@ pub enum FileContent {
     Comparison(String),
     /// A table of kernels, a trace, or a model that predicts their slowdown.
     Kernels(Box<KernelFile>),
-    /// Files of the training time workbench; of an archive, each of its files.
-    Training(Vec<DroppedFile>),
+    /// A file of the training time workbench.
+    Training(Box<DroppedFile>),
     /// A reward log, or a policy file.
     Rewards(Box<policy::read::Log>),
     /// Links, a schedule, a dump of a machine, or conditions of a collective.

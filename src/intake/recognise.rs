@@ -118,7 +118,7 @@ pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
         return Some("a program");
     }
     if head.len() > 262 && &head[257..262] == b"ustar" {
-        return Some("a tar archive; unpack it");
+        return Some("a tar archive; give it a name that ends in .tar or .tar.gz, and its files are opened");
     }
     let nuls = |odd: usize| head.iter().skip(odd).step_by(2).filter(|b| **b == 0).count() * 4 > head.len();
     if head.len() > 16 && head.contains(&0) && nuls(0) != nuls(1) {

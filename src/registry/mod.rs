@@ -48,8 +48,8 @@ pub fn needs_files(workbench: Workbench, choices: &Choices) -> bool {
 pub struct WorkbenchFiles {
     /// Tables of kernels, traces, and models of their slowdown.
     pub kernels: Vec<(u32, NamedKernelFile)>,
-    /// Samples and configurations of training steps; of an archive, all its files.
-    pub samples: Vec<(u32, Vec<DroppedFile>)>,
+    /// Samples and configurations of training steps.
+    pub samples: Vec<(u32, DroppedFile)>,
     /// Reward logs.
     pub rewards: Vec<(u32, NamedLog)>,
     /// Topologies, dumps of machines, and schedules.
@@ -92,7 +92,7 @@ impl Studies {
             tuning: Tuning::new(tuning),
             overlap: Overlap::new(kernels),
             training_time: TrainingTime::new(DroppedFiles::new(
-                parts.samples.into_iter().flat_map(|(_, files)| files).collect(),
+                parts.samples.into_iter().map(|(_, file)| file).collect(),
             )),
             policy: Policy::new(parts.rewards.into_iter().map(|(_, log)| log).collect()),
             topology: Topology::new(parts.topologies.into_iter().map(|(_, name, part)| (name, part)).collect()),

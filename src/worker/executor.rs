@@ -7,11 +7,14 @@ use crate::{
         self, FileReport, Outcome,
         files::{FileSource, FileToLoad, OpenedFiles, read_files, read_set},
         lines::lines_around,
+        unpack::unpack,
     },
     policy,
     progress::Progress,
     registry::{Studies, measure_commands},
-    report, topology,
+    report,
+    text::excerpt,
+    topology,
     tuning::{aggregate::Target, study::TuningStudyError},
     workbench::{Attachment, AttachmentKind, ViewChange, WorkbenchAnswer, WorkbenchError, WorkbenchView},
 };
@@ -34,6 +37,9 @@ pub enum ExecuteError {
     /// There is no report with this number among the loaded files.
     #[error("this report is not loaded any more: give it again")]
     NoReport,
+    /// An archive can't be unpacked; phrased to follow its name.
+    #[error("{0}")]
+    NotUnpacked(String),
     /// A line of a file can't be shown.
     #[error("{0}")]
     NoLine(String),
@@ -87,6 +93,13 @@ impl Executor {
                 let loaded = self.take_in(opened, target, progress)?;
                 self.mapped = names.into_iter().filter(|name| name.mapping.is_some()).collect();
                 Response::Loaded(loaded)
+            }
+            Request::Unpack(archive) => {
+                progress.reading(Some(archive.id));
+                progress.report(&format!("Unpacking {}", excerpt(&archive.name)), 0, 0);
+                let source = files.into_iter().next().ok_or_else(|| ExecuteError::NotUnpacked("is closed".into()))?;
+                let unpacked = unpack(source.content, &archive.name);
+                Response::Unpacked(unpacked.map_err(|error| ExecuteError::NotUnpacked(error.to_string()))?)
             }
             Request::Study { workbench, question, is_held } => {
                 let material = intake::report_context(&self.files);

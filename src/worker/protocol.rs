@@ -17,6 +17,7 @@ use crate::{
         FileReport,
         files::{DocumentFiles, FileToLoad},
         lines::FileLines,
+        unpack::UnpackedFile,
     },
     measure::{MeasureCommand, MeasureValues},
     progress::Step,
@@ -30,7 +31,7 @@ use crate::{
 };
 
 /// Tells two builds apart: page and worker must agree on it before they talk.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.8");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.9");
 
 /// A message from the page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -99,6 +100,8 @@ pub enum Request {
         /// The set of measurements to study, if there are several.
         set: SetChoice,
     },
+    /// Unpacks an archive. Answered by [`Response::Unpacked`].
+    Unpack(FileToLoad),
     /// A question to a workbench. Answered by [`Response::Study`].
     Study {
         /// The workbench.
@@ -155,6 +158,8 @@ pub enum Response {
     Pong,
     /// The response to [`Request::Load`].
     Loaded(Loaded),
+    /// The response to [`Request::Unpack`]; the content of the files travels beside it, in their order.
+    Unpacked(Vec<UnpackedFile>),
     /// The response to [`Request::Study`].
     Study(Box<workbench::WorkbenchAnswer>),
     /// The response to [`Request::Report`] and [`Request::OpenReport`].

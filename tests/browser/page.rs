@@ -16,7 +16,7 @@ use xtask::server::Server;
 use crate::{
     driver::{Driver, Element, Kind},
     loading::dist,
-    support::zip::archive,
+    support::archives::archive,
 };
 
 /// Where the page lies on its host: a folder of its own.

@@ -10,13 +10,13 @@ mod memory;
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    hostile, real, samples,
+    archives, hostile, real, samples,
     terminal::{collectune, text, write},
     worker::{ask, load},
 };
 use collectune::{
     form::Choices,
-    intake::Outcome,
+    intake::{Outcome, unpack::unpack},
     progress::Silent,
     registry::{Studies, work},
     report::{self, Contents, Report, ReportFormat, Workbench, Written, link, open, wire},
@@ -68,28 +68,53 @@ fn refused(name: &str, bytes: &[u8]) -> String {
 }
 
 #[test]
-fn workbooks_and_archives_are_read_within_bounds() {
+fn workbooks_are_read_within_bounds() {
     for (name, bytes, why) in [
         ("ampersands.xlsx", hostile::ampersands(), "is a workbook without a table of kernels"),
         ("cells.xlsx", hostile::one_text_in_many_cells(), "has more than 256 MiB of text; split it"),
         ("headers.xlsx", hostile::one_text_in_many_headers(), "has more than 256 MiB of text; split it"),
         ("wide.xlsx", hostile::wide_rows_of_nothing(), "is a workbook without a table of kernels"),
         ("sheets.xlsx", hostile::sheets_of_one_stream(), "share their bytes, as in no archive that a program packed"),
-        ("samples.zip", hostile::samples_of_one_stream(), "share their bytes, as in no archive that a program packed"),
-        ("dense.zip", hostile::many_dense_entries(), "MiB in all"),
         ("changed.xlsx", hostile::changed(), "the checksum of xl/worksheets/sheet1.xml is wrong; pack it again"),
     ] {
         println!("{name}: {} bytes", bytes.len());
         let said = refused(name, &bytes);
         assert!(said.contains(why), "{name}: {said}");
-        // From the terminal, beside a good one.
-        let folder = TempDir::new().unwrap();
-        let path = write(&folder, name, &bytes);
-        let begin = Instant::now();
-        let output = collectune(&["overlap", "models", &path]);
-        assert!(begin.elapsed() < LONGEST, "{name} takes {:?} in the terminal", begin.elapsed());
-        assert!(!output.status.success() && text(&output.stderr).contains(why), "{}", text(&output.stderr));
+        refused_in_the_terminal(name, &bytes, why);
     }
+}
+
+#[test]
+fn archives_are_unpacked_within_bounds() {
+    let spaces = archives::archive(&[("X_layernorm_fp16.csv", vec![b' '; 80 << 20])]);
+    let long = || archives::tarred(&[("a.csv", vec![b'7'; 100 << 20]), ("b.csv", vec![b'7'; 100 << 20])]);
+    let many: Vec<(String, &str)> = (0..5000).map(|file| (format!("{file}.csv"), "1")).collect();
+    for (name, bytes, why) in [
+        ("samples.zip", hostile::samples_of_one_stream(), "share their bytes, as in no archive that a program packed"),
+        ("dense.zip", hostile::many_dense_entries(), "inflate to more than 192 MiB in all"),
+        ("spaces.zip", spaces, "or to more than 200 times its size"),
+        ("many.zip", archives::archive(&many), "it has 5000 entries, and 4096 are the most"),
+        ("many.tar", archives::tarred(&many), "it has more than 4096 entries"),
+        ("long.tar", long(), "it holds more than 192 MiB in all"),
+        ("long.tgz", archives::gzipped(&long()), "it inflates to more than 200 times its size"),
+        ("one.tar", archives::tarred(&[("a.csv", vec![b'7'; 129 << 20])]), "a.csv has more than 128 MiB"),
+    ] {
+        println!("{name}: {} bytes", bytes.len());
+        let said = bounded(name, || unpack(Box::new(&bytes[..]), name)).unwrap_err().to_string();
+        assert!(said.contains(why), "{name}: {said}");
+        refused_in_the_terminal(name, &bytes, why);
+    }
+}
+
+/// Gives a file to the terminal, which refuses it.
+#[track_caller]
+fn refused_in_the_terminal(name: &str, bytes: &[u8], why: &str) {
+    let folder = TempDir::new().unwrap();
+    let path = write(&folder, name, bytes);
+    let begin = Instant::now();
+    let output = collectune(&["overlap", "models", &path]);
+    assert!(begin.elapsed() < LONGEST, "{name} takes {:?} in the terminal", begin.elapsed());
+    assert!(!output.status.success() && text(&output.stderr).contains(why), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn files(workbench: Workbench, word: &str) -> Vec<Files> {
                 None => format!("{word}_{name}"),
             };
             let all: Files = samples.iter().map(|(name, text)| (named(name), text.clone().into_bytes())).collect();
-            let archived = crate::support::zip::archive(&all);
+            let archived = crate::support::archives::archive(&all);
             let mut loose = all;
             let operator = loose.iter().find(|(name, _)| name.contains("linear1")).cloned();
             loose.extend(operator.map(|(name, bytes)| (name.replace("linear1", word), bytes)));

@@ -1,8 +1,8 @@
 //! What becomes of the files that people drop: every form of a sweep, and everything that is none.
 
-use std::{io::Write, path::PathBuf};
+use std::path::PathBuf;
 
-use crate::support::real;
+use crate::support::{archives::gzipped, real};
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     intake::{self, ColumnSource, FileContent, FileReport, Mapping, MappingRequest, Outcome},
@@ -15,7 +15,6 @@ use collectune::{
         simulate::Simulation,
     },
 };
-use flate2::{Compression, write::GzEncoder};
 use proptest::prelude::*;
 
 const OLD: &str = "collective,num_nodes,num_gpus,size_bytes,count,data_type,redop,time_oop_us,algbw_oop,busbw_oop,\
@@ -80,12 +79,6 @@ fn asks_for_mapping(bytes: &[u8]) -> MappingRequest {
         (FileReport { outcome: Outcome::NeedsMapping(request), .. }, FileContent::Nothing) => request,
         (report, _) => panic!("{report:?}"),
     }
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(bytes).expect("memory can be written");
-    encoder.finish().expect("memory can be written")
 }
 
 fn example() -> String {
@@ -459,9 +452,9 @@ fn any_dialect() {
     same([b"\xEF\xBB\xBF", text.as_bytes()].concat().as_slice());
     same(&[&b"\xFF\xFE"[..], &text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>()].concat());
     same(&[&b"\xFE\xFF"[..], &text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<_>>()].concat());
-    same(&gzip(text.as_bytes()));
+    same(&gzipped(text.as_bytes()));
     let (first, second) = text.split_at(text.len() / 2);
-    same(&[gzip(first.as_bytes()), gzip(second.as_bytes())].concat());
+    same(&[gzipped(first.as_bytes()), gzipped(second.as_bytes())].concat());
     same(text.trim_end().as_bytes());
 }
 
@@ -502,8 +495,8 @@ fn what_is_no_table() {
     }
     assert!(refused(OLD.as_bytes()).contains("no data lines"));
     assert!(refused(format!("{OLD_ROW}\n{OLD_ROW}\n").as_bytes()).contains("has no header line"));
-    assert!(refused(&gzip(b"")).contains("is empty"));
-    assert!(refused(&gzip(&gzip(b"a,b\n"))).contains("inside a gzip"));
+    assert!(refused(&gzipped(b"")).contains("is empty"));
+    assert!(refused(&gzipped(&gzipped(b"a,b\n"))).contains("inside a gzip"));
 }
 
 #[test]
@@ -561,7 +554,7 @@ fn a_cut_file_keeps_its_whole_rows() {
     assert_eq!((rows.len() + 2, problems.count), (text.lines().count(), 1));
     assert!(problems.kept[0].expected.starts_with("is cut: it has "), "{}", problems.kept[0]);
 
-    let packed = gzip(Simulation::example().to_csv().as_bytes());
+    let packed = gzipped(Simulation::example().to_csv().as_bytes());
     let (rows, problems, notes, _) = outcome_of(&packed[..packed.len() / 2]);
     assert!(rows.len() > 1000 && problems.count == 1, "{} {}", rows.len(), problems.count);
     assert!(problems.kept[0].expected.contains("breaks off"), "{}", problems.kept[0]);
@@ -585,7 +578,7 @@ fn a_number_that_may_be_cut_is_said() {
 #[test]
 fn bombs_are_defused() {
     for bomb in [format!("{OLD}\n{}", "1,".repeat(32 << 20)), format!("{{{}", " ".repeat(64 << 20))] {
-        let bomb = gzip(bomb.as_bytes());
+        let bomb = gzipped(bomb.as_bytes());
         let started = std::time::Instant::now();
         let why = refused(&bomb);
         assert!(why.contains("more than 200 times its size"), "{why}");
@@ -593,7 +586,7 @@ fn bombs_are_defused() {
     }
     // A table of many equal rows is dense as well; below a MiB that is fine.
     let small = format!("{OLD}\n{}", format!("{OLD_ROW}\n").repeat(5000));
-    assert_eq!(loaded(&gzip(small.as_bytes())).0.len(), 5000);
+    assert_eq!(loaded(&gzipped(small.as_bytes())).0.len(), 5000);
 }
 
 #[test]
@@ -602,7 +595,7 @@ fn a_model_file_is_handed_on() {
     let (report, content) = open(text.as_bytes());
     assert!(matches!(report.outcome, Outcome::Loaded { rows: 0, .. }));
     assert_eq!(content, FileContent::Model(text.to_owned()));
-    assert!(matches!(open(&gzip(text.as_bytes())).1, FileContent::Model(_)));
+    assert!(matches!(open(&gzipped(text.as_bytes())).1, FileContent::Model(_)));
 }
 
 #[test]
@@ -668,7 +661,7 @@ proptest! {
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
         open(&bytes);
-        open(&gzip(&bytes));
+        open(&gzipped(&bytes));
         open(&[b"\xFF\xFE", bytes.as_slice()].concat());
         open(&[b"\x1F\x8B\x08\0\0\0\0\0\0\xFF", bytes.as_slice()].concat());
     }
@@ -728,7 +721,7 @@ proptest! {
     fn any_cut_is_read(at in any::<prop::sample::Index>()) {
         let text = example();
         open(&text.as_bytes()[..at.index(text.len())]);
-        let packed = gzip(text.as_bytes());
+        let packed = gzipped(text.as_bytes());
         open(&packed[..at.index(packed.len())]);
     }
 

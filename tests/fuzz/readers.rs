@@ -1,12 +1,13 @@
 //! The readers, and samples of what they read.
 
-use std::{io::Write, sync::LazyLock};
+use std::sync::LazyLock;
 
 use collectune::{
     collective::{Collective, Scale, Workload},
     intake::{
         self, ColumnSource, FileContent, Mapping, Outcome,
         files::{FileSource, FileToLoad, read_files},
+        unpack::unpack,
     },
     math::Stream,
     overlap::{
@@ -40,7 +41,6 @@ use collectune::{
         support::SupportMatrix,
     },
 };
-use flate2::{Compression, write::GzEncoder};
 
 use super::{
     mutate::mutate,
@@ -49,8 +49,8 @@ use super::{
     topologies,
 };
 
-#[path = "../support/zip.rs"]
-mod zip;
+#[path = "../support/archives.rs"]
+mod archives;
 
 /// A reader.
 pub struct Reader {
@@ -234,7 +234,11 @@ pub const READERS: &[Reader] = &[
         samples: samples!(samples::TRAINING.iter().map(|(_, text)| text.as_bytes().to_vec()).collect()),
     },
     Reader { name: "configuration", read: training, samples: samples!(texts(samples::CONFIGURATIONS)) },
-    Reader { name: "archive", read: training, samples: samples!(vec![training_archive()]) },
+    Reader {
+        name: "archive",
+        read: archived,
+        samples: samples!(vec![archives::archive(&training_files()), archives::tarred(&training_files())]),
+    },
     Reader {
         name: "expression",
         read: expression,
@@ -367,10 +371,16 @@ fn comparisons(bytes: &[u8]) {
     let _ = ab::judge(&text, "allreduce_1n.per_size_stats.csv", Some(samples::CONF.as_bytes()), &Default::default());
 }
 
-/// The samples in an archive, each in a folder of its own: some share a name, which an archive holds once.
-fn training_archive() -> Vec<u8> {
+/// The samples, each in a folder of its own: some share a name, which an archive holds once.
+fn training_files() -> Vec<(String, &'static str)> {
     let entry = |(index, (name, content)): (usize, &(&str, &'static str))| (format!("{index}/{name}"), *content);
-    zip::archive(&samples::TRAINING.iter().enumerate().map(entry).collect::<Vec<_>>())
+    samples::TRAINING.iter().enumerate().map(entry).collect()
+}
+
+/// The files of an archive, the first ones as samples of training.
+fn archived(bytes: &[u8]) {
+    let files = unpack(Box::new(bytes), "archive.zip").unwrap_or_default();
+    files.iter().take(4).for_each(|file| training(&file.bytes));
 }
 
 /// Parts of a workbook, and its shared texts behind a line of dashes. A mutated archive breaks its checksums, and
@@ -387,12 +397,16 @@ const SHEETS: [&str; 2] = [
 fn cells(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (sheet, shared) = text.split_once("\n---\n").unwrap_or((&text, ""));
-    kernels(&zip::archive(&[("xl/worksheets/sheet1.xml", sheet), ("xl/sharedStrings.xml", shared)]));
+    kernels(&archives::archive(&[("xl/worksheets/sheet1.xml", sheet), ("xl/sharedStrings.xml", shared)]));
 }
 
 fn entries(bytes: &[u8]) {
     let (first, second) = bytes.split_at(bytes.len() / 2);
-    training(&zip::archive(&[("X/operator/A100_linear1_fp16.csv", bytes), ("a/b.csv", first), ("run.yml", second)]));
+    archived(&archives::archive(&[
+        ("X/operator/A100_linear1_fp16.csv", bytes),
+        ("a/b.csv", first),
+        ("run.yml", second),
+    ]));
 }
 
 /// Each of the samples' files in turn is the one that is read, so that what belongs together meets.
@@ -405,8 +419,8 @@ fn training(bytes: &[u8]) {
         if let Outcome::Known { problems, .. } = &report.outcome {
             assert!(problems.kept.iter().all(|problem| problem.line > 0), "a problem without a place");
         }
-        if let FileContent::Training(more) = content {
-            files.extend(more);
+        if let FileContent::Training(file) = content {
+            files.push(*file);
         }
     }
     let bundle = training_time::bundle::bring_together(files, &Vec::new());
@@ -672,14 +686,9 @@ fn jsons() -> Vec<Vec<u8>> {
     texts([&whole, samples::JSON, report])
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(bytes).and_then(|()| encoder.finish()).unwrap_or_default()
-}
-
 fn packed() -> Vec<Vec<u8>> {
-    let packed = gzip(samples::log().as_bytes());
-    vec![gzip(&sweeps()[0]), packed.clone(), gzip(&packed)]
+    let packed = archives::gzipped(samples::log().as_bytes());
+    vec![archives::gzipped(&sweeps()[0]), packed.clone(), archives::gzipped(&packed)]
 }
 
 /// UTF-16, with either mark.

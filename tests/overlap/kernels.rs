@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::support::zip::archive;
+use crate::support::archives::archive;
 
 use collectune::{
     intake::{self, FileContent, FileReport, Outcome},

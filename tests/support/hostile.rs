@@ -5,11 +5,11 @@ use std::fmt::Write;
 use collectune::{crc32::CRC32, report::link};
 use flate2::{Compression, write::DeflateEncoder};
 
-use super::zip;
+use super::archives::archive;
 
 /// A workbook whose one sheet has these cells, and these shared texts.
 fn workbook(sheet: &str, shared: &str) -> Vec<u8> {
-    zip::archive(&[
+    archive(&[
         ("xl/worksheets/sheet1.xml", format!("<worksheet><sheetData>{sheet}</sheetData></worksheet>")),
         ("xl/sharedStrings.xml", format!("<sst>{shared}</sst>")),
     ])
@@ -88,7 +88,7 @@ pub fn many_dense_entries() -> Vec<u8> {
     let table = format!("mp,b,h,l,dim,F_dur(us),B_dur(us)\n{}", "1,1,32,2048,4096,10.5,20.5\n".repeat(35_000));
     let entries: Vec<(String, &str)> =
         (0..1000).map(|entry| (format!("X/operator/A100_linear{entry}_fp16.csv"), table.as_str())).collect();
-    zip::archive(&entries)
+    archive(&entries)
 }
 
 /// A workbook one byte of which has changed.

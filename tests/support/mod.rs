@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test takes its part")]
 #![allow(clippy::unwrap_used)]
 
+pub mod archives;
 pub mod campaigns;
 pub mod clusters;
 pub mod counts;
@@ -17,4 +18,3 @@ pub mod samples;
 pub mod terminal;
 pub mod threads;
 pub mod worker;
-pub mod zip;

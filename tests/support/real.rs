@@ -95,10 +95,10 @@ pub fn dropped(folders: &[&str]) -> Vec<DroppedFile> {
         None,
         &mut Silent,
     ) {
-        (_, FileContent::Training(more)) => more,
+        (_, FileContent::Training(file)) => Some(*file),
         _ => {
             println!("{name} is of no use");
-            Vec::new()
+            None
         }
     };
     files(folders).into_iter().flat_map(read).collect()

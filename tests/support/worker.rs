@@ -1,7 +1,10 @@
 //! A worker that is asked natively.
 
 use collectune::{
-    intake::files::{FileSource, FileToLoad},
+    intake::{
+        files::{FileSource, FileToLoad},
+        unpack::is_archive,
+    },
     progress::{Progress, Silent},
     tuning::{aggregate::Target, parameters::Parameters, result::Trained, sets::SetChoice},
     worker::{
@@ -10,23 +13,38 @@ use collectune::{
     },
 };
 
-/// Loads files, numbered from 0, into a worker instead of what it had.
+/// Loads files, numbered from 0, into a worker instead of what it had; archives are unpacked before.
 pub fn load(worker: &mut Executor, files: &[(&str, &[u8])]) -> Loaded {
     load_set(worker, files, SetChoice::Largest, &mut Silent)
 }
 
 /// As [`load`], of one way of measuring.
 pub fn load_set(worker: &mut Executor, files: &[(&str, &[u8])], set: SetChoice, progress: &mut dyn Progress) -> Loaded {
-    let names = (0..).zip(files).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None });
-    let sources = files.iter().map(|(_, bytes)| FileSource {
-        size_bytes: bytes.len() as u64,
-        content: Box::new(std::io::Cursor::new(bytes.to_vec())),
-    });
+    let mut opened = Vec::new();
+    for (name, bytes) in files {
+        if is_archive(name) {
+            let archive = FileToLoad { id: 0, name: (*name).to_owned(), mapping: None };
+            let source = source(bytes.to_vec());
+            match worker.execute(Request::Unpack(archive), vec![source], progress) {
+                Ok(Response::Unpacked(files)) => opened.extend(files.into_iter().map(|file| (file.name, file.bytes))),
+                other => panic!("{other:?}"),
+            }
+        } else {
+            opened.push(((*name).to_owned(), bytes.to_vec()));
+        }
+    }
+    let (names, contents): (Vec<String>, Vec<Vec<u8>>) = opened.into_iter().unzip();
+    let names = (0..).zip(names).map(|(id, name)| FileToLoad { id, name, mapping: None });
+    let sources = contents.into_iter().map(source);
     let request = Request::Load { files: names.collect(), target: Target::Time, set };
     match worker.execute(request, sources.collect(), progress) {
         Ok(Response::Loaded(loaded)) => loaded,
         other => panic!("{other:?}"),
     }
+}
+
+fn source(bytes: Vec<u8>) -> FileSource {
+    FileSource { size_bytes: bytes.len() as u64, content: Box::new(std::io::Cursor::new(bytes)) }
 }
 
 /// A worker that has loaded texts.

@@ -4,9 +4,12 @@
 
 use std::path::PathBuf;
 
-use crate::support::{real, zip::archive};
+use crate::support::{
+    archives::{archive, tarred},
+    real,
+};
 use collectune::{
-    intake::{self, FileContent, Outcome},
+    intake::{self, FileContent, Outcome, unpack::unpack},
     progress::Silent,
     training_time::{
         bundle::{Bundle, DroppedFile, FileAnswer, FileUse, QuestionKind, Unit, bring_together},
@@ -26,7 +29,7 @@ use collectune::{
 /// What one dropped file becomes, or why it is refused.
 fn open(path: &str, bytes: &[u8]) -> Result<Vec<DroppedFile>, String> {
     match intake::open(bytes, path, bytes.len() as u64, 0, None, &mut Silent) {
-        (_, FileContent::Training(files)) => Ok(files),
+        (_, FileContent::Training(file)) => Ok(vec![*file]),
         (report, _) => match report.outcome {
             Outcome::Refused(why) => Err(why),
             other => panic!("{other:?}"),
@@ -366,38 +369,20 @@ fn bytes_for_elements_are_suspected() {
     assert_eq!(all.bundle().questions, []);
 }
 
+/// The files of an archive, opened one by one.
+fn unpacked(name: &str, bytes: &[u8]) -> Vec<DroppedFile> {
+    let files = unpack(Box::new(bytes), name).unwrap();
+    files.iter().flat_map(|file| open(&file.name, &file.bytes).unwrap()).collect()
+}
+
 #[test]
-fn archives() {
-    let inner = archive(&[("x.csv", NORM.as_bytes())]);
-    let bytes = archive(&[
-        ("Mine/operator/", &b""[..]),
-        ("Mine/operator/X_layernorm_fp16.csv", NORM.as_bytes()),
-        ("Mine/operator/X_RMSlayernorm_fp16.csv", NORM.as_bytes()),
-        ("Mine/again.zip", &inner),
-        ("Mine/readme.txt", b"no samples"),
-        ("__MACOSX/x", b""),
-    ]);
-    let bundle = bring_together(open("mine.zip", &bytes).unwrap(), &Vec::new());
-    assert_eq!(
-        (bundle.clusters.len(), bundle.clusters[0].name.as_str(), bundle.clusters[0].operators.len()),
-        (1, "Mine", 2)
-    );
-    let fates: Vec<&FileUse> = bundle.files.iter().map(|file| &file.fate).collect();
-    assert!(
-        matches!(fates[2], FileUse::Unrecognised(why) if why.contains("an archive within an archive")),
-        "{fates:?}"
-    );
-    assert!(matches!(fates[3], FileUse::Unrecognised(_)));
-    // Without a folder that names a cluster, the archive names it.
-    let bytes = archive(&[("operator/X_layernorm_fp16.csv", NORM.as_bytes())]);
-    assert_eq!(bring_together(open("mine.zip", &bytes).unwrap(), &Vec::new()).clusters[0].name, "mine");
-    for name in ["../X_layernorm_fp16.csv", "/etc/X_layernorm_fp16.csv", "a/..\\b.csv", "C:\\x.csv"] {
-        let why = open("mine.zip", &archive(&[(name, NORM.as_bytes())])).unwrap_err();
-        assert!(why.contains("points outside of the archive"), "{why}");
+fn archives_name_the_cluster_whose_folder_they_do_not_hold() {
+    for (entry, name) in [("Mine/operator/X_layernorm_fp16.csv", "Mine"), ("operator/X_layernorm_fp16.csv", "yours")] {
+        for archive in [tarred(&[(entry, NORM)]), archive(&[(entry, NORM)])] {
+            let bundle = bring_together(unpacked("sent/yours.tgz", &archive), &Vec::new());
+            assert_eq!((bundle.clusters.len(), bundle.clusters[0].name.as_str()), (1, name));
+        }
     }
-    let bomb = archive(&[("X_layernorm_fp16.csv", &vec![b' '; 80 << 20])]);
-    let why = open("bomb.zip", &bomb).unwrap_err();
-    assert!(why.contains("128 MiB") || why.contains("200 times"), "{why}");
 }
 
 #[test]
@@ -540,7 +525,7 @@ fn the_example_is_current_and_needs_nothing() {
         path.display()
     );
     println!("{} files, {} bytes packed", files.len(), shipped.len());
-    let bundle = bring_together(open("simulated_training.zip", &shipped).unwrap(), &Vec::new());
+    let bundle = bring_together(unpacked("simulated_training.zip", &shipped), &Vec::new());
     assert!(
         bundle.files.iter().all(|file| file.fate == FileUse::Used && file.problems.count == 0),
         "{:?}",

@@ -35,10 +35,10 @@ use super::support::real;
 fn opened(name: &str, bytes: &[u8]) -> (Outcome, Option<Trace>) {
     let (report, content) = intake::open(bytes, name, bytes.len() as u64, 0, None, &mut Silent);
     let trace = match content {
-        FileContent::Training(files) => files.into_iter().find_map(|file| match file.part {
+        FileContent::Training(file) => match file.part {
             TrainingFile::Trace(trace) => Some(*trace),
             _ => None,
-        }),
+        },
         _ => None,
     };
     (report.outcome, trace)

@@ -27,11 +27,11 @@ fn opened(files: &[(String, String)]) -> Vec<DroppedFile> {
     let open = |(path, text): &(String, String)| {
         let bytes = text.as_bytes();
         match intake::open(bytes, path, bytes.len() as u64, 0, None, &mut Silent) {
-            (_, FileContent::Training(files)) => files,
+            (_, FileContent::Training(file)) => *file,
             (report, _) => panic!("{report:?}"),
         }
     };
-    files.iter().flat_map(open).collect()
+    files.iter().map(open).collect()
 }
 
 fn choices(of: &str) -> Choices {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use js_sys::{Array, ArrayBuffer};
 use leptos::prelude::*;
 use wasm_bindgen::JsValue;
 
@@ -19,6 +20,7 @@ use crate::{
     intake::{
         FileReport, Mapping, MappingRequest, Outcome,
         files::{DocumentFiles, FileToLoad},
+        unpack::{UnpackedFile, is_archive},
     },
     report::Workbench,
     tuning::{
@@ -147,18 +149,41 @@ impl Session {
             }
             other => format!("the worker stopped while reading it: {other}"),
         };
+        let is_open = self.leave_out(file, &why);
+        if is_open {
+            diagnostics::note_error(&failure.cause().to_string());
+        }
+        is_open
+    }
+
+    /// Leaves out a file, and says why. Returns false if it is no longer open.
+    fn leave_out(self, file: u32, why: &str) -> bool {
         let mut name = None;
         self.files.update(|files| {
             if let Some(open) = files.iter_mut().find(|open| open.id == file) {
-                open.not_read = Some(why.clone());
+                open.not_read = Some(why.to_owned());
                 name = Some(open.handle.name());
             }
         });
         let Some(name) = name else { return false };
         self.workers.update_value(|workers| workers.files_changed = true);
-        diagnostics::note_error(&failure.cause().to_string());
         self.notify(format!("{name} is left out: {why}. The other files are read without it."), true, None);
         true
+    }
+
+    /// Opens the files of an archive in its place.
+    fn replace_archive(self, archive: u32, unpacked: Vec<UnpackedFile>, contents: &[ArrayBuffer]) {
+        self.files.update(|files| {
+            let Some(at) = files.iter().position(|file| file.id == archive) else { return };
+            let is_example = files[at].is_example;
+            let inside = unpacked.into_iter().zip(contents).filter_map(|(file, content)| {
+                let handle = web_sys::File::new_with_buffer_source_sequence(&Array::of1(content), &file.name).ok()?;
+                let not_read = file.refused.map(|why| format!("it {why}"));
+                Some(OpenFile { id: self.next_id(), handle, mapping: None, is_example, not_read })
+            });
+            let inside: Vec<OpenFile> = inside.collect();
+            files.splice(at..=at, inside);
+        });
     }
 
     /// These files as a request names them, with their handles; files that are closed are left out.
@@ -191,12 +216,30 @@ impl Session {
         Ok(())
     }
 
-    /// Has the open files read. If one of them ends the worker, it is left out and the others are read again.
+    /// Has the open files read, archives unpacked before. A file that can't be unpacked or ends the worker is left out,
+    /// and the others are read.
     async fn read_open_files(self, run: u32, quietly: bool) -> Result<Loaded, RunError> {
         loop {
             let (files, handles): (Vec<_>, Vec<_>) = self.files.with_untracked(|files| {
                 files.iter().filter(|file| file.not_read.is_none()).map(OpenFile::to_load).unzip()
             });
+            if let Some(at) = files.iter().position(|file| is_archive(&file.name)) {
+                let id = files[at].id;
+                match self.run_job(run, READING, Request::Unpack(files[at].clone()), &handles[at..=at]).await {
+                    Ok(Answer { response: Response::Unpacked(files), attachments }) => {
+                        self.replace_archive(id, files, &attachments);
+                    }
+                    Ok(_) => return Err(Failure::InvalidMessage.into()),
+                    Err(RunError::Failed(Failure::Refused(why))) => {
+                        self.leave_out(id, &format!("it {why}"));
+                    }
+                    Err(RunError::Failed(failure)) if failure.ended_worker() => {
+                        self.exclude_file(id, &failure);
+                    }
+                    Err(stop) => return Err(stop),
+                }
+                continue;
+            }
             self.forget_worker_memory();
             if !quietly {
                 // The pool starts while the main worker reads, so that it is ready after training.

@@ -343,7 +343,7 @@ impl Session {
         let Response::Study(study) = answer.response else { return Err(at()) };
         let shown = self.show_answer(workbench, *study, chosen).ok_or_else(at)?;
         state.is_in_worker.set_value(true);
-        Ok((shown, answer.training))
+        Ok((shown, answer.attachments.into_iter().next()))
     }
 
     /// Shows an answer of the worker, to these choices if it is one to choices; `None` if there is nothing that it

@@ -137,21 +137,21 @@ impl BundleArguments {
         let opened = files::read_untold(&paths, &Measured::default(), READS)?;
         let mut notes = Notes::default();
         let taken: Vec<u32> = opened.parts.samples.iter().map(|(id, _)| *id).collect();
-        let mut dropped = DroppedFiles::new(opened.parts.samples.into_iter().flat_map(|(_, files)| files).collect());
+        let mut dropped = DroppedFiles::new(opened.parts.samples.into_iter().map(|(_, file)| file).collect());
         self.answer(&mut dropped)?;
         let study = TrainingTimeStudy::new(dropped);
         let mut broken = 0;
-        for (id, file) in (0..).zip(&opened.files) {
+        for file in &opened.files {
             let is_named = paths.iter().any(|path| files::name(path) == file.name);
             match (&file.outcome, files::refusal(&file.name, &file.outcome, READS)) {
                 // What is of samples is told below.
-                _ if taken.contains(&id) && !matches!(file.outcome, Outcome::Known { .. }) => {}
+                _ if taken.contains(&file.id) && !matches!(file.outcome, Outcome::Known { .. }) => {}
                 (_, Some(why)) if is_named => {
                     terminal::say("error", &why);
                     broken += 1;
                 }
                 (_, Some(why)) => notes.say(format!("not used: {why}")),
-                (Outcome::Loaded { format, .. } | Outcome::Known { format, .. }, None) if !taken.contains(&id) => {
+                (Outcome::Loaded { format, .. } | Outcome::Known { format, .. }, None) if !taken.contains(&file.id) => {
                     notes.say(format!("{} is not used: it holds {format}, of which no step is made", file.name));
                 }
                 (_, None) => files::tell(file, READS, &paths),
@@ -334,10 +334,6 @@ fn say_files(bundle: &Bundle, read: &[FileReport], notes: &mut Notes) -> u64 {
         if file.duplicate_rows > 0 && file.duplicate_rows < file.rows {
             let rows = count(file.duplicate_rows as u64, "row");
             notes.say(format!("{path}: {rows} of {} stand in an earlier file as well, and count once", file.rows));
-        }
-        // Of an archive nobody has told the rows that were left out.
-        if read.iter().all(|known| known.name != *path) {
-            files::say_problems(path, &file.problems);
         }
     }
     broken

@@ -356,7 +356,7 @@ fn traces(paths: &[PathBuf]) -> Result<Vec<(String, Trace)>, CliError> {
         }
         files::tell(file, READS, paths);
     }
-    for DroppedFile { path, part, .. } in opened.parts.samples.into_iter().flat_map(|(_, files)| files) {
+    for DroppedFile { path, part, .. } in opened.parts.samples.into_iter().map(|(_, file)| file) {
         match part {
             TrainingFile::Trace(trace) => traces.push((path, *trace)),
             _ => return refuse(format!("{} is no trace of torch.profiler", visible(&path))),

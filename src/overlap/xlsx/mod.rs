@@ -1,18 +1,21 @@
 //! Workbooks of spreadsheets (Office Open XML, ECMA-376): the texts of their cells, and nothing else of them.
 //!
-//! A workbook is a zip archive ([`zip`]) of XML parts, which the crate `quick-xml` reads; its sheets have cells
-//! (`cells`) that are numbers, texts of their own, or texts of a part that all sheets share.
+//! A workbook is a zip archive ([`archive::zip`](crate::archive::zip)) of XML parts, which the crate `quick-xml` reads;
+//! its sheets have cells (`cells`) that are numbers, texts of their own, or texts of a part that all sheets share.
 
 mod cells;
 
 use super::sheet::{self, Sheet, TooLong};
-use crate::zip::{self, ZipError};
+use crate::archive::{
+    LONGEST,
+    zip::{Archive, ZipError},
+};
 
 /// The reason why a workbook can't be read, phrased to follow its name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum XlsxError {
     /// The archive is no workbook.
-    #[error("is a zip archive, and no Excel workbook; unpack it")]
+    #[error("is a zip archive, and no Excel workbook; give it a name that ends in .zip, and its files are opened")]
     NoWorkbook,
     /// The archive is incomplete: its directory, which is at the end, is missing.
     #[error("is a zip archive that breaks off: its directory is missing")]
@@ -24,7 +27,7 @@ pub enum XlsxError {
         part: String,
     },
     /// A part exceeds the limit when decompressed.
-    #[error("is no table of measurements: {part} inflates to more than {} MiB, or to more than 200 times its size", zip::LONGEST >> 20)]
+    #[error("is no table of measurements: {part} inflates to more than {} MiB, or to more than 200 times its size", LONGEST >> 20)]
     TooLong {
         /// The part's name in the archive.
         part: String,
@@ -71,7 +74,7 @@ impl From<ZipError> for XlsxError {
 /// headers. They are as long together as one may be. Returns an error if the archive is no workbook, is damaged, or
 /// exceeds the limits.
 pub fn read(bytes: &[u8]) -> Result<Vec<Sheet>, XlsxError> {
-    let archive = zip::Archive::open(bytes)?;
+    let archive = Archive::open(bytes)?;
     let mut parts: Vec<&str> = archive.names().filter(|name| is_sheet(name)).collect();
     crate::order::CompactSort::compact_sort_by_key(&mut parts[..], |name| (name.len(), name.to_string()));
     if parts.is_empty() {

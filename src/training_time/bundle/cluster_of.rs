@@ -59,7 +59,8 @@ impl Clusters {
 
     /// Names each by its folder, by its whole path where folders have the same name, by its GPU where it has none.
     pub(super) fn named(mut self) -> Vec<Cluster> {
-        let leaf = |folder: &String| folder.rsplit('/').next().unwrap_or_default().to_owned();
+        // An archive is a folder as well.
+        let leaf = |folder: &String| stem(folder).to_owned();
         let leaves: Vec<String> = self.folders.iter().map(leaf).collect();
         for (at, cluster) in self.all.iter_mut().enumerate() {
             let shared = |folder: &str| leaves.iter().filter(|other| *other == folder).count() > 1;

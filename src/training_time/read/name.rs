@@ -17,9 +17,10 @@ pub struct Name {
 
 const PRECISIONS: [&str; 8] = ["fp16", "bf16", "fp32", "fp64", "tf32", "fp8", "int8", "fp4"];
 
-/// The last part of a path, without what ends it: `.csv`, `.csv.gz`.
+/// The last part of a path, without what ends it: `.csv`, `.csv.gz`, `.tgz`.
 pub fn stem(path: &str) -> &str {
-    const ENDINGS: [&str; 9] = [".gz", ".csv", ".txt", ".json", ".yml", ".yaml", ".pkl", ".tsv", ".zip"];
+    const ENDINGS: [&str; 11] =
+        [".gz", ".csv", ".txt", ".json", ".yml", ".yaml", ".pkl", ".tsv", ".zip", ".tar", ".tgz"];
     let mut name = leaf(path);
     while let Some(ending) = ENDINGS.iter().find(|ending| {
         name.len() > ending.len()

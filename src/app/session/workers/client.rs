@@ -48,8 +48,8 @@ struct Job {
 pub struct Answer {
     /// The response of the worker.
     pub response: Response,
-    /// The data that came with the response: that of jobs.
-    pub training: Option<ArrayBuffer>,
+    /// The data that came with the response: that of jobs, or the files of an archive.
+    pub attachments: Vec<ArrayBuffer>,
 }
 
 /// How a job is treated.
@@ -258,8 +258,8 @@ impl Client {
             }
             Some(FromWorker::Reading { file }) => self.0.reading.set(file),
             Some(FromWorker::Done { job, response }) => {
-                let training = message_parts.get(1).dyn_into().ok();
-                self.complete(job, Ok(Answer { response: *response, training }));
+                let attachments = message_parts.iter().skip(1).filter_map(|part| part.dyn_into().ok()).collect();
+                self.complete(job, Ok(Answer { response: *response, attachments }));
             }
             Some(FromWorker::Failed { job, message }) => self.complete(job, Err(Failure::Refused(message))),
             Some(FromWorker::Panicked { message }) => self.terminate(&Failure::Panicked(message)),

@@ -4,18 +4,13 @@ use std::cell::Cell;
 
 use flate2::{Decompress, FlushDecompress, Status};
 
+use super::{LONGEST, LONGEST_IN_ALL, MOST, printable_name};
 use crate::{crc32::CRC32_BY_BYTE, order::CompactSort};
 
-/// The most bytes of an entry.
-pub const LONGEST: usize = 128 << 20;
-/// The most bytes that are read from an archive in all, counting an entry each time that it is read.
-pub const LONGEST_IN_ALL: usize = 192 << 20;
 /// The highest ratio of decompressed to compressed bytes of an entry.
 const RATIO: usize = 200;
 /// The number of decompressed bytes from which the ratio is checked.
 const RATIO_COUNTS_FROM: usize = 1 << 20;
-/// The most entries that are read.
-pub const MOST: usize = 4096;
 
 const END: &[u8] = b"PK\x05\x06";
 const ENTRY: &[u8] = b"PK\x01\x02";
@@ -43,6 +38,9 @@ pub enum ZipError {
         /// The entry's name in the archive.
         part: String,
     },
+    /// The archive has more than [`MOST`] entries.
+    #[error("is refused: it has {0} entries, and {MOST} are the most; unpack it")]
+    TooMany(usize),
     /// All entries together exceed [`LONGEST_IN_ALL`].
     #[error("is refused: its entries inflate to more than {} MiB in all; unpack it", LONGEST_IN_ALL >> 20)]
     TooLongInAll,
@@ -75,12 +73,6 @@ struct Entry {
     offset: usize,
 }
 
-/// The name of an entry as messages show it.
-fn printable_name(name: &str) -> String {
-    const LONGEST: usize = 80;
-    name.chars().take(LONGEST).collect()
-}
-
 /// A little-endian number of `count` bytes; 0 beyond the end, where nothing has a length.
 fn number(bytes: &[u8], at: usize, count: usize) -> usize {
     let field = bytes.get(at..at + count).unwrap_or_default();
@@ -88,19 +80,22 @@ fn number(bytes: &[u8], at: usize, count: usize) -> usize {
 }
 
 impl<'a> Archive<'a> {
-    /// Reads the directory; of more than 4,096 entries the first are taken.
+    /// Reads the directory.
     ///
     /// # Errors
-    /// Returns an error if there is none, or its entries share bytes.
+    /// Returns an error if there is none, it lists too many entries, or they share bytes.
     pub fn open(bytes: &'a [u8]) -> Result<Self, ZipError> {
         // A comment of up to 64 KiB may follow the end of the directory.
         let from = bytes.len().saturating_sub(END_LENGTH + usize::from(u16::MAX));
         let found = bytes[from..].windows(END.len()).rposition(|window| window == END);
         let end = from + found.ok_or(ZipError::Truncated)?;
         let count = number(bytes, end + 10, 2);
+        if count > MOST {
+            return Err(ZipError::TooMany(count));
+        }
         let mut at = number(bytes, end + 16, 4);
         let mut entries = Vec::new();
-        for _ in 0..count.min(MOST) {
+        for _ in 0..count {
             let head = bytes.get(at..).filter(|head| head.starts_with(ENTRY)).ok_or(ZipError::Truncated)?;
             let lengths = [28, 30, 32].map(|field| number(head, field, 2));
             let name = head.get(ENTRY_LENGTH..ENTRY_LENGTH + lengths[0]).ok_or(ZipError::Truncated)?;

@@ -4,11 +4,9 @@ use std::cell::Cell;
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-use super::{LONGEST, LONGEST_IN_ALL, MOST, printable_name};
+use super::{ArchiveError, LONGEST, LONGEST_IN_ALL, MOST, RATIO, printable_name};
 use crate::{crc32::CRC32_BY_BYTE, order::CompactSort};
 
-/// The highest ratio of decompressed to compressed bytes of an entry.
-const RATIO: usize = 200;
 /// The number of decompressed bytes from which the ratio is checked.
 const RATIO_COUNTS_FROM: usize = 1 << 20;
 
@@ -19,41 +17,6 @@ const LOCAL: &[u8] = b"PK\x03\x04";
 const END_LENGTH: usize = 22;
 const ENTRY_LENGTH: usize = 46;
 const LOCAL_LENGTH: usize = 30;
-
-/// The reason why an archive or an entry can't be read, phrased to follow its name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ZipError {
-    /// The archive breaks off: its directory, which stands at the end, is missing.
-    #[error("is a zip archive that breaks off: its directory is missing")]
-    Truncated,
-    /// The data of an entry can't be decompressed.
-    #[error("is a damaged zip archive: {part} can't be inflated")]
-    Damaged {
-        /// The entry's name in the archive.
-        part: String,
-    },
-    /// An entry exceeds [`LONGEST`] or the highest ratio.
-    #[error("is refused: {part} inflates to more than {} MiB, or to more than {RATIO} times its size", LONGEST >> 20)]
-    TooLong {
-        /// The entry's name in the archive.
-        part: String,
-    },
-    /// The archive has more than [`MOST`] entries.
-    #[error("is refused: it has {0} entries, and {MOST} are the most; unpack it")]
-    TooMany(usize),
-    /// All entries together exceed [`LONGEST_IN_ALL`].
-    #[error("is refused: its entries inflate to more than {} MiB in all; unpack it", LONGEST_IN_ALL >> 20)]
-    TooLongInAll,
-    /// The checksum of an entry does not match.
-    #[error("is a damaged zip archive: the checksum of {part} is wrong; pack it again")]
-    Checksum {
-        /// The entry's name in the archive.
-        part: String,
-    },
-    /// Two entries share bytes of the archive.
-    #[error("is refused: two of its entries, {0} and {1}, share their bytes, as in no archive that a program packed")]
-    Overlap(String, String),
-}
 
 /// A zip archive in memory, of which entries are inflated one by one.
 #[derive(Debug)]
@@ -84,21 +47,21 @@ impl<'a> Archive<'a> {
     ///
     /// # Errors
     /// Returns an error if there is none, it lists too many entries, or they share bytes.
-    pub fn open(bytes: &'a [u8]) -> Result<Self, ZipError> {
+    pub fn open(bytes: &'a [u8]) -> Result<Self, ArchiveError> {
         // A comment of up to 64 KiB may follow the end of the directory.
         let from = bytes.len().saturating_sub(END_LENGTH + usize::from(u16::MAX));
         let found = bytes[from..].windows(END.len()).rposition(|window| window == END);
-        let end = from + found.ok_or(ZipError::Truncated)?;
+        let end = from + found.ok_or(ArchiveError::ZipTruncated)?;
         let count = number(bytes, end + 10, 2);
         if count > MOST {
-            return Err(ZipError::TooMany(count));
+            return Err(ArchiveError::TooMany);
         }
         let mut at = number(bytes, end + 16, 4);
         let mut entries = Vec::new();
         for _ in 0..count {
-            let head = bytes.get(at..).filter(|head| head.starts_with(ENTRY)).ok_or(ZipError::Truncated)?;
+            let head = bytes.get(at..).filter(|head| head.starts_with(ENTRY)).ok_or(ArchiveError::ZipTruncated)?;
             let lengths = [28, 30, 32].map(|field| number(head, field, 2));
-            let name = head.get(ENTRY_LENGTH..ENTRY_LENGTH + lengths[0]).ok_or(ZipError::Truncated)?;
+            let name = head.get(ENTRY_LENGTH..ENTRY_LENGTH + lengths[0]).ok_or(ArchiveError::ZipTruncated)?;
             entries.push(Entry {
                 name: String::from_utf8_lossy(name).into_owned(),
                 method: number(head, 10, 2),
@@ -114,14 +77,14 @@ impl<'a> Archive<'a> {
     }
 
     /// Each entry has bytes of its own. What many share, a short archive could hold thousands of times.
-    fn check(&self) -> Result<(), ZipError> {
+    fn check(&self) -> Result<(), ArchiveError> {
         let mut by_place: Vec<&Entry> = self.entries.iter().collect();
         by_place.compact_sort_by_key(|entry| entry.offset);
         // One that has no head where it should stand is damaged, which is said when it is read.
         let end =
             |entry: &Entry| self.begin(entry).map_or(entry.offset, |begin| begin.saturating_add(entry.compressed));
         match by_place.windows(2).find(|pair| pair[1].offset < end(pair[0]).max(pair[0].offset + 1)) {
-            Some(pair) => Err(ZipError::Overlap(printable_name(&pair[0].name), printable_name(&pair[1].name))),
+            Some(pair) => Err(ArchiveError::Overlap(printable_name(&pair[0].name), printable_name(&pair[1].name))),
             None => Ok(()),
         }
     }
@@ -142,7 +105,7 @@ impl<'a> Archive<'a> {
     /// # Errors
     /// Returns an error if there is none of that name, or it can't be inflated, or only to more than an archive of
     /// tables holds.
-    pub fn text(&self, name: &str) -> Result<String, ZipError> {
+    pub fn text(&self, name: &str) -> Result<String, ArchiveError> {
         let bytes = self.bytes(name)?;
         Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
@@ -151,8 +114,8 @@ impl<'a> Archive<'a> {
     ///
     /// # Errors
     /// As for [`Archive::text`].
-    pub fn bytes(&self, name: &str) -> Result<Vec<u8>, ZipError> {
-        let damaged = || ZipError::Damaged { part: printable_name(name) };
+    pub fn bytes(&self, name: &str) -> Result<Vec<u8>, ArchiveError> {
+        let damaged = || ArchiveError::Damaged { part: printable_name(name) };
         self.bytes_at(self.names().position(|known| known == name).ok_or_else(damaged)?)
     }
 
@@ -160,29 +123,29 @@ impl<'a> Archive<'a> {
     ///
     /// # Errors
     /// As for [`Archive::text`].
-    pub fn bytes_at(&self, place: usize) -> Result<Vec<u8>, ZipError> {
-        let entry = self.entries.get(place).ok_or(ZipError::Truncated)?;
+    pub fn bytes_at(&self, place: usize) -> Result<Vec<u8>, ArchiveError> {
+        let entry = self.entries.get(place).ok_or(ArchiveError::ZipTruncated)?;
         let name = &entry.name;
-        let damaged = || ZipError::Damaged { part: printable_name(name) };
-        let too_long = || ZipError::TooLong { part: printable_name(name) };
+        let damaged = || ArchiveError::Damaged { part: printable_name(name) };
+        let too_long = || ArchiveError::TooLong { part: printable_name(name) };
         let begin = self.begin(entry).ok_or_else(damaged)?;
         let packed = self.bytes.get(begin..begin.saturating_add(entry.compressed)).ok_or_else(damaged)?;
         let left = self.left.get();
         let own = packed.len().saturating_mul(RATIO).clamp(RATIO_COUNTS_FROM, LONGEST);
         let bytes = match entry.method {
             0 if packed.len() > LONGEST => return Err(too_long()),
-            0 if packed.len() > left => return Err(ZipError::TooLongInAll),
+            0 if packed.len() > left => return Err(ArchiveError::TooLongInAll),
             0 => packed.to_vec(),
             8 => inflate(packed, own.min(left)).map_err(|fault| match fault {
                 InflateFault::Damaged => damaged(),
-                InflateFault::TooLong if left < own => ZipError::TooLongInAll,
+                InflateFault::TooLong if left < own => ArchiveError::TooLongInAll,
                 InflateFault::TooLong => too_long(),
             })?,
             _ => return Err(damaged()),
         };
         self.left.set(left - bytes.len());
         if CRC32_BY_BYTE.checksum(&bytes) != entry.checksum {
-            return Err(ZipError::Checksum { part: printable_name(name) });
+            return Err(ArchiveError::Checksum { part: printable_name(name) });
         }
         Ok(bytes)
     }

@@ -272,10 +272,12 @@ fn sources(paths: &[PathBuf]) -> Result<Vec<NamedSource>, CliError> {
             continue;
         }
         match unpack(source.content, &name) {
-            Ok(files) => all.extend(files.into_iter().map(|UnpackedFile { name, bytes, refused }| {
-                let size_bytes = bytes.len() as u64;
-                let source = FileSource { content: Box::new(Cursor::new(bytes)), size_bytes };
-                (name, refused.map_or(Ok(source), Err))
+            Ok(files) => all.extend(files.into_iter().map(|UnpackedFile { name, content }| {
+                let source = |bytes: Vec<u8>| FileSource {
+                    size_bytes: bytes.len() as u64,
+                    content: Box::new(Cursor::new(bytes)),
+                };
+                (name, content.map(source).map_err(str::to_owned))
             })),
             Err(error) => all.push((name, Err(error.to_string()))),
         }

@@ -3,45 +3,35 @@
 
 use std::io::Read;
 
-use serde::{Deserialize, Serialize};
-
 use super::{inflate::inflated, opened::fatal};
 use crate::{
     archive::{
-        LONGEST_IN_ALL,
-        tar::{self, TarEntry, TarError},
-        zip::{Archive, ZipError},
+        ArchiveError, LONGEST_IN_ALL,
+        tar::{self, Content},
+        zip::Archive,
     },
     order::CompactSort,
-    text::{Preview, excerpt},
+    text::excerpt,
 };
 
 /// A file of an archive.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnpackedFile {
     /// The archive's name as a folder, before the path of the entry.
     pub name: String,
-    /// The content.
-    pub bytes: Vec<u8>,
-    /// Why it is not opened, phrased to follow its name.
-    pub refused: Option<String>,
+    /// The content, or why it is not opened, phrased to follow the name.
+    pub content: Result<Vec<u8>, &'static str>,
 }
 
 /// The reason why nothing of an archive is opened, phrased to follow its name.
 #[derive(Debug, thiserror::Error)]
-pub enum ArchiveError {
-    /// A zip archive can't be read.
+pub enum UnpackError {
+    /// The archive can't be read.
     #[error(transparent)]
-    Zip(#[from] ZipError),
-    /// A tar archive can't be read.
-    #[error(transparent)]
-    Tar(#[from] TarError),
+    Archive(#[from] ArchiveError),
     /// The file can't be read, or not inflated.
     #[error("{0}")]
     Unread(String),
-    /// The archive is longer than [`LONGEST_IN_ALL`] before it is inflated.
-    #[error("has more than {} MiB; unpack it", LONGEST_IN_ALL >> 20)]
-    TooLong,
     /// The archive is an Excel workbook under another name.
     #[error("is an Excel workbook; give it a name that ends in .xlsx")]
     Workbook,
@@ -64,55 +54,55 @@ pub fn is_archive(name: &str) -> bool {
 ///
 /// # Errors
 /// Returns an error if the archive can't be read, a name in it points outside, it exceeds the limits, or holds no file.
-pub fn unpack(source: Box<dyn Read + '_>, name: &str) -> Result<Vec<UnpackedFile>, ArchiveError> {
-    let source = Preview::new(inflated(source), 4);
-    let entries = if source.head().starts_with(b"PK") { of_zip(source)? } else { of_tar(source)? };
-    if let Some(entry) = entries.iter().find(|entry| is_outside(&entry.name)) {
-        return Err(ArchiveError::Outside(entry.name.clone()));
+pub fn unpack(source: Box<dyn Read + '_>, name: &str) -> Result<Vec<UnpackedFile>, UnpackError> {
+    let mut bytes = Vec::new();
+    let read = inflated(source).take(LONGEST_IN_ALL as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| UnpackError::Unread(fatal(&error).unwrap_or_else(|| format!("was not read: {error}"))))?;
+    if bytes.len() > LONGEST_IN_ALL {
+        return Err(ArchiveError::TooLongInAll.into());
     }
-    let files = entries.into_iter().filter(|entry| !is_hidden(&entry.name)).map(|entry| {
-        let refused = if entry.bytes.is_none() {
-            Some("is a link or a device of an archive, not a file")
-        } else if is_archive(&entry.name) {
-            Some("is an archive within an archive, which stays closed; unpack it")
-        } else {
-            None
-        };
-        UnpackedFile {
-            name: format!("{name}/{}", entry.name.trim_start_matches("./")),
-            bytes: entry.bytes.unwrap_or_default(),
-            refused: refused.map(str::to_owned),
+    let entries = if bytes.starts_with(b"PK") { of_zip(&bytes)? } else { of_tar(&bytes)? };
+    let mut files = Vec::new();
+    for (entry, content) in entries {
+        if is_outside(&entry) {
+            return Err(UnpackError::Outside(entry));
         }
-    });
-    let mut files: Vec<UnpackedFile> = files.collect();
+        if is_hidden(&entry) {
+            continue;
+        }
+        let content = match content {
+            Some(_) if is_archive(&entry) => Err("is an archive within an archive, which stays closed; unpack it"),
+            Some(bytes) => Ok(bytes),
+            None => Err("is a link or a device, and no file"),
+        };
+        files.push(UnpackedFile { name: format!("{name}/{}", entry.trim_start_matches("./")), content });
+    }
+    if files.is_empty() {
+        return Err(UnpackError::Empty);
+    }
     // As those of a folder, so that one gives the same answer, however it was packed.
     files.compact_sort_by(|a, b| a.name.cmp(&b.name));
-    if files.is_empty() { Err(ArchiveError::Empty) } else { Ok(files) }
+    Ok(files)
 }
 
-fn of_zip(source: impl Read) -> Result<Vec<TarEntry>, ArchiveError> {
-    let mut bytes = Vec::new();
-    source.take(LONGEST_IN_ALL as u64 + 1).read_to_end(&mut bytes).map_err(|error| unread(&error))?;
-    if bytes.len() > LONGEST_IN_ALL {
-        return Err(ArchiveError::TooLong);
+/// An entry that is no folder: its name, and its bytes if it is a file.
+type Entry = (String, Option<Vec<u8>>);
+
+fn of_zip(bytes: &[u8]) -> Result<Vec<Entry>, UnpackError> {
+    let archive = Archive::open(bytes)?;
+    let mut entries = Vec::new();
+    for (place, name) in archive.names().enumerate().filter(|(_, name)| !name.ends_with('/')) {
+        if name.starts_with("xl/worksheets/") {
+            return Err(UnpackError::Workbook);
+        }
+        entries.push((name.to_owned(), Some(archive.bytes_at(place)?)));
     }
-    let archive = Archive::open(&bytes)?;
-    if archive.names().any(|name| name.starts_with("xl/worksheets/")) {
-        return Err(ArchiveError::Workbook);
-    }
-    let files = archive.names().enumerate().filter(|(_, name)| !name.ends_with('/'));
-    files.map(|(place, name)| Ok(TarEntry { name: name.to_owned(), bytes: Some(archive.bytes_at(place)?) })).collect()
+    Ok(entries)
 }
 
-fn of_tar(source: impl Read) -> Result<Vec<TarEntry>, ArchiveError> {
-    tar::entries(source).map_err(|error| match error {
-        TarError::Unread(error) => unread(&error),
-        error => error.into(),
-    })
-}
-
-fn unread(error: &std::io::Error) -> ArchiveError {
-    ArchiveError::Unread(fatal(error).unwrap_or_else(|| format!("was not read: {error}")))
+fn of_tar(bytes: &[u8]) -> Result<Vec<Entry>, UnpackError> {
+    let entries = tar::entries(bytes)?.into_iter();
+    Ok(entries.map(|(name, Content { bytes, is_file })| (name, is_file.then(|| bytes.to_vec()))).collect())
 }
 
 /// Whether a file or one of its folders is hidden, or is what macOS adds to archives.

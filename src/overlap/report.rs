@@ -40,7 +40,7 @@ pub fn report(material: OverlapReportInput<'_>, contents: &Contents) -> Result<R
     let results = study.results()?;
     let (imported, notes) = study.imported()?;
     let repeatability: Vec<String> = study.repeatability().iter().map(Repeatability::sentence).collect();
-    let privacy = NameReplacements::of(contents, &mut files, &problems, []);
+    let privacy = NameReplacements::of(contents, &mut files, &problems);
     let overlapped = dataset.overlapped().count() as u64;
     let mut summary = match &results.verdict {
         Some(verdict) => verdict.sentences.clone(),

@@ -43,7 +43,7 @@ pub struct PolicyReportInput<'a> {
 pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
     let PolicyReportInput { study, key, highlight, generation, mut files, problems } = material;
     let studied = study.studied();
-    let privacy = NameReplacements::of(contents, &mut files, &problems, []);
+    let privacy = NameReplacements::of(contents, &mut files, &problems);
     let mut sections = Vec::new();
     if !studied.results.is_empty() {
         let mut keys = Exhibit::new("policy-keys", "Keys", studied.listing.clone());

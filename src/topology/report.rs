@@ -46,7 +46,7 @@ const MOST_ROWS: usize = 500;
 /// Makes the report. Returns an error if there is no topology.
 pub fn report(material: TopologyReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
     let TopologyReportInput { study, shown, nothing, more, mut files, problems } = material;
-    let privacy = NameReplacements::of(contents, &mut files, &problems, []);
+    let privacy = NameReplacements::of(contents, &mut files, &problems);
     let mut report = Report {
         workbench: Workbench::Topology,
         program: concat!("collectune ", env!("CARGO_PKG_VERSION")).into(),

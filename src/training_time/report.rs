@@ -65,8 +65,7 @@ pub struct TrainingTimeReportInput<'a> {
 pub fn report(material: TrainingTimeReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
     let TrainingTimeReportInput { study, outcome, calibration, searched, shown, catalogue_error, mut files, problems } =
         material;
-    let inside = study.bundle().files.iter().map(|file| file.path.as_str());
-    let privacy = NameReplacements::of(contents, &mut files, &problems, inside);
+    let privacy = NameReplacements::of(contents, &mut files, &problems);
     let settings = study.settings();
     let mut summary = Vec::new();
     let mut sections = Vec::new();

@@ -72,7 +72,7 @@ pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Re
     }
     let answer = study.to_deploy()?;
     let answer = &answer[..];
-    let privacy = NameReplacements::of(contents, &mut files, &problems, []);
+    let privacy = NameReplacements::of(contents, &mut files, &problems);
     let mut sections = Vec::new();
     let mut predicted = Vec::new();
     let groups = study.groups();

@@ -1,6 +1,6 @@
 //! Answers the requests of the page with a plain function, so that a worker, the terminal and tests run the same code.
 
-use super::protocol::{GivenState, Loaded, Request, Response};
+use super::protocol::{GivenState, Loaded, Request, Response, UnpackedArchive};
 use crate::{
     command::Commands,
     intake::{
@@ -98,8 +98,18 @@ impl Executor {
                 progress.reading(Some(archive.id));
                 progress.report(&format!("Unpacking {}", excerpt(&archive.name)), 0, 0);
                 let source = files.into_iter().next().ok_or_else(|| ExecuteError::NotUnpacked("is closed".into()))?;
-                let unpacked = unpack(source.content, &archive.name);
-                Response::Unpacked(unpacked.map_err(|error| ExecuteError::NotUnpacked(error.to_string()))?)
+                let files = unpack(source.content, &archive.name);
+                let mut unpacked = UnpackedArchive::default();
+                for file in files.map_err(|error| ExecuteError::NotUnpacked(error.to_string()))? {
+                    match file.content {
+                        Ok(bytes) => {
+                            unpacked.names.push(file.name);
+                            unpacked.contents.push(bytes);
+                        }
+                        Err(why) => unpacked.refused.push((file.name, why.to_owned())),
+                    }
+                }
+                Response::Unpacked(unpacked)
             }
             Request::Study { workbench, question, is_held } => {
                 let material = intake::report_context(&self.files);

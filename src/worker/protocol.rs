@@ -17,7 +17,6 @@ use crate::{
         FileReport,
         files::{DocumentFiles, FileToLoad},
         lines::FileLines,
-        unpack::UnpackedFile,
     },
     measure::{MeasureCommand, MeasureValues},
     progress::Step,
@@ -158,8 +157,8 @@ pub enum Response {
     Pong,
     /// The response to [`Request::Load`].
     Loaded(Loaded),
-    /// The response to [`Request::Unpack`]; the content of the files travels beside it, in their order.
-    Unpacked(Vec<UnpackedFile>),
+    /// The response to [`Request::Unpack`].
+    Unpacked(UnpackedArchive),
     /// The response to [`Request::Study`].
     Study(Box<workbench::WorkbenchAnswer>),
     /// The response to [`Request::Report`] and [`Request::OpenReport`].
@@ -170,6 +169,18 @@ pub enum Response {
     Lines(FileLines),
     /// The response to [`Request::MeasureCommands`]: the commands, filled.
     MeasureCommands(Vec<MeasureCommand<String>>),
+}
+
+/// The files of an archive.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UnpackedArchive {
+    /// The names of the files that can be opened, with the archive's as a folder.
+    pub names: Vec<String>,
+    /// Their contents, which travel beside the message.
+    #[serde(skip)]
+    pub contents: Vec<Vec<u8>>,
+    /// The names of the other files, each with the reason, phrased to follow the name.
+    pub refused: Vec<(String, String)>,
 }
 
 /// The result of loading files.

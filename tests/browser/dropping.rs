@@ -1,6 +1,10 @@
 //! Files come in by dropping them anywhere: whole folders, and with a frame that says so.
 
-use crate::{page::Page, sweep::sweep};
+use crate::{
+    page::Page,
+    support::archives::{archive, gzipped, tarred},
+    sweep::sweep,
+};
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
@@ -21,6 +25,42 @@ fn a_folder_is_read_whole() {
     assert_eq!(files, 2, "hidden folders are passed over: {}", page.text());
     page.choose("Collective", "broadcast");
     page.wait_for_text("broadcast of");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn an_archive_is_opened_as_its_files() {
+    let page = Page::open();
+    let [all_reduce, broadcast] =
+        ["all_reduce", "broadcast"].map(|collective| sweep(6, 3).replace("all_reduce", collective));
+    let inner = archive(&[("again.csv", &all_reduce)]);
+    let campaign = gzipped(&tarred(&[
+        ("./logs/metrics.csv", broadcast.as_bytes()),
+        ("./logs/inner.zip", &inner),
+        ("./logs/.hidden.csv", b"1"),
+        ("./links.csv", b"a,b,bandwidth_gbps\n0,1,50\n1,0,50\n"),
+    ]));
+    let torn = &inner[..inner.len() / 2];
+    page.drop_files(&[("first.csv", all_reduce.as_bytes()), ("campaign.tgz", &campaign), ("torn.zip", torn)]);
+    page.wait_until_idle();
+    page.wait_for_text(
+        "torn.zip is left out: it is a zip archive that breaks off: its directory is missing. The other",
+    );
+    page.unfold();
+    let names = page.run("return [...document.querySelectorAll('.file-name')].map(name => name.textContent)", &[]);
+    let opened = ["links.csv", "logs/inner.zip", "logs/metrics.csv"].map(|name| format!("campaign.tgz/{name}"));
+    assert_eq!(names, serde_json::json!(["first.csv", opened[0], opened[1], opened[2], "torn.zip"]));
+    page.wait_for_text("Not read: it is an archive within an archive, which stays closed; unpack it.");
+    page.choose("Collective", "broadcast");
+    page.wait_for_text("broadcast of");
+    // What is closed stays closed, and the archive within it is opened by itself where that is asked for.
+    page.click("button", "Close torn.zip");
+    page.wait_until_idle();
+    page.click("button", "Try again");
+    page.wait_until_idle();
+    page.unfold();
+    page.wait_for_text("campaign.tgz/logs/inner.zip/again.csv");
     page.assert_clean();
 }
 

@@ -93,11 +93,11 @@ fn archives_are_unpacked_within_bounds() {
         ("samples.zip", hostile::samples_of_one_stream(), "share their bytes, as in no archive that a program packed"),
         ("dense.zip", hostile::many_dense_entries(), "inflate to more than 192 MiB in all"),
         ("spaces.zip", spaces, "or to more than 200 times its size"),
-        ("many.zip", archives::archive(&many), "it has 5000 entries, and 4096 are the most"),
+        ("many.zip", archives::archive(&many), "it has more than 4096 entries"),
         ("many.tar", archives::tarred(&many), "it has more than 4096 entries"),
-        ("long.tar", long(), "it holds more than 192 MiB in all"),
+        ("long.tar", long(), "inflate to more than 192 MiB in all"),
         ("long.tgz", archives::gzipped(&long()), "it inflates to more than 200 times its size"),
-        ("one.tar", archives::tarred(&[("a.csv", vec![b'7'; 129 << 20])]), "a.csv has more than 128 MiB"),
+        ("one.tar", archives::tarred(&[("a.csv", vec![b'7'; 129 << 20])]), "a.csv inflates to more than 128 MiB"),
     ] {
         println!("{name}: {} bytes", bytes.len());
         let said = bounded(name, || unpack(Box::new(&bytes[..]), name)).unwrap_err().to_string();

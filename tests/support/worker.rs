@@ -26,7 +26,7 @@ pub fn load_set(worker: &mut Executor, files: &[(&str, &[u8])], set: SetChoice, 
             let archive = FileToLoad { id: 0, name: (*name).to_owned(), mapping: None };
             let source = source(bytes.to_vec());
             match worker.execute(Request::Unpack(archive), vec![source], progress) {
-                Ok(Response::Unpacked(files)) => opened.extend(files.into_iter().map(|file| (file.name, file.bytes))),
+                Ok(Response::Unpacked(unpacked)) => opened.extend(unpacked.names.into_iter().zip(unpacked.contents)),
                 other => panic!("{other:?}"),
             }
         } else {

@@ -20,7 +20,7 @@ use crate::{
     intake::{
         FileReport, Mapping, MappingRequest, Outcome,
         files::{DocumentFiles, FileToLoad},
-        unpack::{UnpackedFile, is_archive},
+        unpack::is_archive,
     },
     report::Workbench,
     tuning::{
@@ -29,7 +29,7 @@ use crate::{
         settings,
     },
     units::count,
-    worker::protocol::{Loaded, Request, Response},
+    worker::protocol::{Loaded, Request, Response, UnpackedArchive},
 };
 
 /// The name of the task of reading files; the status line shows it, and `cancel` recognises the task by it.
@@ -171,18 +171,22 @@ impl Session {
         true
     }
 
-    /// Opens the files of an archive in its place.
-    fn replace_archive(self, archive: u32, unpacked: Vec<UnpackedFile>, contents: &[ArrayBuffer]) {
+    /// Opens the files of an archive instead of it; those that can't be opened are listed with the reason.
+    fn replace_archive(self, archive: u32, unpacked: UnpackedArchive, contents: &[ArrayBuffer]) {
+        let UnpackedArchive { names, refused, .. } = unpacked;
+        let opened = names.into_iter().zip(contents).map(|(name, content)| (name, Array::of1(content), None));
+        let left_out = refused.into_iter().map(|(name, why)| (name, Array::new(), Some(format!("it {why}"))));
+        let mut is_example = false;
         self.files.update(|files| {
-            let Some(at) = files.iter().position(|file| file.id == archive) else { return };
-            let is_example = files[at].is_example;
-            let inside = unpacked.into_iter().zip(contents).filter_map(|(file, content)| {
-                let handle = web_sys::File::new_with_buffer_source_sequence(&Array::of1(content), &file.name).ok()?;
-                let not_read = file.refused.map(|why| format!("it {why}"));
-                Some(OpenFile { id: self.next_id(), handle, mapping: None, is_example, not_read })
+            files.retain(|file| {
+                is_example |= file.id == archive && file.is_example;
+                file.id != archive
             });
-            let inside: Vec<OpenFile> = inside.collect();
-            files.splice(at..=at, inside);
+            for (name, content, not_read) in opened.chain(left_out) {
+                if let Ok(handle) = web_sys::File::new_with_blob_sequence(&content, &name) {
+                    files.push(OpenFile { id: self.next_id(), handle, mapping: None, is_example, not_read });
+                }
+            }
         });
     }
 
@@ -226,8 +230,8 @@ impl Session {
             if let Some(at) = files.iter().position(|file| is_archive(&file.name)) {
                 let id = files[at].id;
                 match self.run_job(run, READING, Request::Unpack(files[at].clone()), &handles[at..=at]).await {
-                    Ok(Answer { response: Response::Unpacked(files), attachments }) => {
-                        self.replace_archive(id, files, &attachments);
+                    Ok(Answer { response: Response::Unpacked(unpacked), attachments }) => {
+                        self.replace_archive(id, unpacked, &attachments);
                     }
                     Ok(_) => return Err(Failure::InvalidMessage.into()),
                     Err(RunError::Failed(Failure::Refused(why))) => {

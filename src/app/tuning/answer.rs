@@ -132,7 +132,8 @@ fn notes(recommendation: &Recommendation) -> Vec<String> {
     if !recommendation.aliases.is_empty() {
         notes.push(format!("Ran the same here: {}", list(&recommendation.aliases)));
     }
-    if let Some(noise) = recommendation.noise {
+    // Runs that are all the same, as simulated ones may be, have no noise to speak of.
+    if let Some(noise) = recommendation.noise.filter(|noise| noise.visible_gain_pct >= 0.05) {
         let more = noise.more_runs.words();
         let more = if more.is_empty() { String::new() } else { format!("; runs that would decide: {more}") };
         notes.push(format!(

@@ -6,10 +6,7 @@
 mod cells;
 
 use super::sheet::{self, Sheet, TooLong};
-use crate::archive::{
-    LONGEST,
-    zip::{Archive, ZipError},
-};
+use crate::archive::{ArchiveError, LONGEST, zip::Archive};
 
 /// The reason why a workbook can't be read, phrased to follow its name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,16 +53,16 @@ pub enum XlsxError {
     Full(#[from] TooLong),
     /// The archive can't be read.
     #[error(transparent)]
-    Zip(ZipError),
+    Archive(ArchiveError),
 }
 
-impl From<ZipError> for XlsxError {
-    fn from(error: ZipError) -> Self {
+impl From<ArchiveError> for XlsxError {
+    fn from(error: ArchiveError) -> Self {
         match error {
-            ZipError::Truncated => Self::Truncated,
-            ZipError::Damaged { part } => Self::Damaged { part },
-            ZipError::TooLong { part } => Self::TooLong { part },
-            other => Self::Zip(other),
+            ArchiveError::ZipTruncated => Self::Truncated,
+            ArchiveError::Damaged { part } => Self::Damaged { part },
+            ArchiveError::TooLong { part } => Self::TooLong { part },
+            other => Self::Archive(other),
         }
     }
 }

@@ -23,18 +23,11 @@ pub struct NameReplacements {
 }
 
 impl NameReplacements {
-    /// The replacements that `contents` requires for the names of loaded files and of files within archives; if no
-    /// name may travel, the names of the loaded files are removed. Files are numbered in this order: those of
-    /// `inside`, then those of `problems`.
-    pub fn of<'a>(
-        contents: &Contents,
-        files: &mut [LoadedFile],
-        problems: &[(&'a str, &Problems)],
-        inside: impl IntoIterator<Item = &'a str>,
-    ) -> Self {
+    /// The replacements that `contents` requires for the names of loaded files, which are numbered in the order of
+    /// `problems`; if no name may travel, those in `files` are removed.
+    pub fn of(contents: &Contents, files: &mut [LoadedFile], problems: &[(&str, &Problems)]) -> Self {
         let mut known = BTreeSet::new();
-        let all = inside.into_iter().chain(problems.iter().map(|(name, _)| *name));
-        let paths: Vec<&str> = all.filter(|path| known.insert(*path)).collect();
+        let paths: Vec<&str> = problems.iter().map(|(name, _)| *name).filter(|path| known.insert(*path)).collect();
         if contents.file_names {
             return Self::without_folders(&paths);
         }

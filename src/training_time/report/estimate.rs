@@ -31,8 +31,7 @@ pub(crate) fn report(
     contents: &Contents,
 ) -> Report {
     let TrainingTimeReportInput { study, catalogue_error, mut files, problems, .. } = material;
-    let inside = study.bundle().files.iter().map(|file| file.path.as_str());
-    let privacy = NameReplacements::of(contents, &mut files, &problems, inside);
+    let privacy = NameReplacements::of(contents, &mut files, &problems);
     let mut summary = Vec::new();
     let mut sections = Vec::new();
     let mut figures = Vec::new();

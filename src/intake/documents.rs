@@ -5,7 +5,7 @@ use std::{borrow::Cow, io::Read};
 
 use super::{
     Outcome,
-    opened::{FileContent, Result, fatal},
+    opened::{FileContent, Result, fatal, first_bytes},
     recognise::KnownTable,
 };
 use crate::{
@@ -49,9 +49,8 @@ impl KnownTable {
 }
 
 /// All bytes of a file of a kind, and the note where they break off.
-fn whole(source: impl Read, kind: &str) -> Result<(Vec<u8>, Vec<String>)> {
-    let mut bytes = Vec::new();
-    let error = source.take(LONGEST + 1).read_to_end(&mut bytes).err();
+fn whole(source: &mut dyn Read, kind: &str) -> Result<(Vec<u8>, Vec<String>)> {
+    let (bytes, error) = first_bytes(source, LONGEST + 1);
     if let Some(why) = error.as_ref().and_then(fatal) {
         return Err(why);
     }
@@ -62,7 +61,7 @@ fn whole(source: impl Read, kind: &str) -> Result<(Vec<u8>, Vec<String>)> {
 }
 
 /// Reads a tuner file without changing its bytes.
-pub(super) fn conf(source: impl Read) -> Result<(Outcome, FileContent)> {
+pub(super) fn conf(source: &mut dyn Read) -> Result<(Outcome, FileContent)> {
     let (bytes, notes) = whole(source, "tuner file")?;
     if ncclx::is_ncclx(&bytes) {
         return Ok(of_ncclx(bytes, notes));
@@ -88,7 +87,7 @@ fn is_rule(line: &[u8]) -> bool {
 }
 
 /// Reads the text of a comparison.
-pub(super) fn comparison(text: impl Read) -> Result<(Outcome, FileContent)> {
+pub(super) fn comparison(text: &mut dyn Read) -> Result<(Outcome, FileContent)> {
     let (bytes, notes) = whole(text, "comparison")?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let sizes = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).count().saturating_sub(1);
@@ -98,10 +97,11 @@ pub(super) fn comparison(text: impl Read) -> Result<(Outcome, FileContent)> {
 }
 
 /// A report, of which nothing is taken where a part of it is missing.
-pub(super) fn report(text: impl Read) -> Result<(Outcome, FileContent)> {
-    let mut bytes = Vec::new();
-    let read = text.take(report::open::MOST_BYTES as u64).read_to_end(&mut bytes);
-    read.map_err(|error| fatal(&error).unwrap_or_else(|| format!("can't be read: {error}")))?;
+pub(super) fn report(text: &mut dyn Read) -> Result<(Outcome, FileContent)> {
+    let (bytes, error) = first_bytes(text, report::open::MOST_BYTES as u64);
+    if let Some(error) = error {
+        return Err(fatal(&error).unwrap_or_else(|| format!("can't be read: {error}")));
+    }
     let opened = report::open::open(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string())?;
     let outcome = Outcome::known("report", opened.title.clone(), Problems::default(), Vec::new());
     Ok((outcome, FileContent::Report(Box::new(opened))))

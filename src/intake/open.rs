@@ -13,7 +13,7 @@ use super::{
     FileReport, Mapping, Outcome, documents,
     inflate::{Counted, inflated},
     kernels, logs,
-    opened::{File, FileContent, Opened, OpenedFile, Result, broken, fatal, notes},
+    opened::{File, FileContent, Opened, OpenedFile, Result, broken, fatal, first_bytes, first_text, notes},
     recognise::{self, Recognised},
     rewards, topologies, training,
 };
@@ -82,7 +82,7 @@ pub fn open_file(
     };
     share_read();
     let file = File { number: u16::try_from(id).unwrap_or(u16::MAX), name, size_bytes, mapping };
-    let read = read(source, &file, &mut share_read);
+    let read = read(Box::new(source), &file, &mut share_read);
     share_read();
     let Opened { outcome, content, origins, log } =
         read.unwrap_or_else(|why| Outcome::Refused(format!("{} {why}.", excerpt(name))).into());
@@ -96,18 +96,18 @@ fn is_conf_without_rules(name: &str, head: &[u8]) -> bool {
     name.ends_with(".conf") && head.len() < HEAD && !head.split(|byte| *byte == b'\n').any(is_rule)
 }
 
-fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
-    let source = Preview::new(inflated(Box::new(source)), HEAD);
+fn read(source: Box<dyn Read + '_>, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
+    let mut source = Preview::new(inflated(source), HEAD);
     if let Some(why) = source.error().and_then(fatal) {
         return Err(why);
     }
     if source.error().is_none() && is_conf_without_rules(file.name, source.head()) {
-        return documents::conf(source).map(Into::into);
+        return documents::conf(&mut source).map(Into::into);
     }
     match source.head() {
         [] => return Err(source.error().map_or("is empty".to_owned(), |e| format!("can't be read: {e}"))),
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => {}
-        [b'P', b'K', 3, 4, ..] => return workbook(source),
+        [b'P', b'K', 3, 4, ..] => return workbook(&mut source),
         head => {
             if let Some(what) = recognise::binary(head) {
                 return Err(format!("is {what}"));
@@ -119,24 +119,22 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
         return kernels::profile(Decoder::new(source), &printed).map(Into::into);
     }
     if topologies::is_topology(head.head()) {
-        return topologies::open(Decoder::new(source), file.name).map(Into::into);
+        return topologies::open(&mut Decoder::new(source), file.name).map(Into::into);
     }
     if policy::read::is_record(head.head()) {
-        let mut text = String::new();
-        let read = Decoder::new(source).take(policy::file::LONGEST as u64 + 1).read_to_string(&mut text);
-        read.map_err(|error| format!("can't be read: {error}"))?;
+        let text = first_text(&mut Decoder::new(source), policy::file::LONGEST as u64 + 1)?;
         return rewards::policy(&text).map(Into::into);
     }
     let dialect = Dialect::sniff(head.head());
     let recognised = recognise::text(head.head(), dialect)?;
     if let Recognised::Conf = recognised {
-        return documents::conf(source).map(Into::into);
+        return documents::conf(&mut source).map(Into::into);
     }
-    let text = Decoder::new(source);
+    let mut text = Decoder::new(source);
     let columns = match recognised {
-        Recognised::Report => return documents::report(text).map(Into::into),
-        Recognised::Json => return read_json(text, file),
-        Recognised::Conf | Recognised::Comparison => return documents::comparison(text).map(Into::into),
+        Recognised::Report => return documents::report(&mut text).map(Into::into),
+        Recognised::Json => return read_json(&mut text, file),
+        Recognised::Conf | Recognised::Comparison => return documents::comparison(&mut text).map(Into::into),
         Recognised::Log => return logs::text(&mut Lines::new(text), file, share_read),
         Recognised::PerhapsLog(why) => return read_unknown(text, file, why, share_read),
         Recognised::Kernels(kind) => return kernels::table(&mut Records::new(text, dialect), kind, 0).map(Into::into),
@@ -148,7 +146,7 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
         Recognised::Reported => return logs::csv(&mut Records::new(text, dialect), file),
         Recognised::Training(family) => return training::table(&mut Records::new(text, dialect), family, file),
         Recognised::NearTraining(why) => return Ok(training::resembling(why, file)),
-        Recognised::Configuration(otherwise) => return read_configuration(text, file, otherwise),
+        Recognised::Configuration(otherwise) => return read_configuration(&mut text, file, otherwise),
         Recognised::Table(table) => return documents::table(&mut Records::new(text, dialect), table).map(Into::into),
         Recognised::Sweep(columns) => *columns,
         Recognised::Unknown(request) => match file.mapping.map(|mapping| mapping.completed(&request)) {
@@ -185,14 +183,13 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
 }
 
 /// Reads a workbook of kernels.
-fn workbook(source: impl Read) -> Result<Opened> {
+fn workbook(source: &mut dyn Read) -> Result<Opened> {
     /// The most bytes of a workbook, compressed.
     const LONGEST: u64 = 64 << 20;
-    let mut bytes = Vec::new();
-    source
-        .take(LONGEST + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| fatal(&error).unwrap_or_else(|| format!("can't be read: {error}")))?;
+    let (bytes, error) = first_bytes(source, LONGEST + 1);
+    if let Some(error) = error {
+        return Err(fatal(&error).unwrap_or_else(|| format!("can't be read: {error}")));
+    }
     if bytes.len() as u64 > LONGEST {
         return Err(format!("is a workbook of more than {} MiB, longer than any of measurements", LONGEST >> 20));
     }
@@ -200,15 +197,14 @@ fn workbook(source: impl Read) -> Result<Opened> {
 }
 
 /// A configuration in YAML, or, where it is none, why nothing else could be made of it.
-fn read_configuration(text: impl Read, file: &File<'_>, otherwise: String) -> Result<Opened> {
+fn read_configuration(text: &mut dyn Read, file: &File<'_>, otherwise: String) -> Result<Opened> {
     /// A limit above that of configurations, so that their reader reports the excess; of a log it has tens of thousands
     /// of iterations.
     const LONGEST: u64 = 8 << 20;
-    let mut begin = Vec::new();
-    text.take(LONGEST + 1).read_to_end(&mut begin).map_err(|error| format!("can't be read: {error}"))?;
+    let begin = first_text(text, LONGEST + 1)?;
     let is_cut = begin.len() as u64 > LONGEST;
     let note = is_cut.then(|| format!("Only its first {} MiB were read", LONGEST >> 20));
-    training::configuration(&lossy(&begin), note.into_iter().collect(), file).ok_or(otherwise)
+    training::configuration(&begin, note.into_iter().collect(), file).ok_or(otherwise)
 }
 
 /// Reads a log, or a configuration whose first key comes after the bytes by which files are recognised, as with long
@@ -221,10 +217,10 @@ fn read_unknown(
 ) -> Result<Opened> {
     /// The number of bytes within which a configuration must have its first key.
     const LONGEST: u64 = 1 << 20;
-    let mut begin = Vec::new();
-    let broken = Broken(text.by_ref().take(LONGEST).read_to_end(&mut begin).err());
+    let (begin, error) = first_bytes(&mut text, LONGEST);
+    let broken = Broken(error);
     if recognise::is_of_training(&lossy(&begin)) {
-        return read_configuration((&begin[..]).chain(broken).chain(text), file, otherwise);
+        return read_configuration(&mut (&begin[..]).chain(broken).chain(text), file, otherwise);
     }
     if let Ok(begin) = std::str::from_utf8(&begin)
         && has_configuration_line(begin)
@@ -247,16 +243,14 @@ impl Read for Broken {
 /// The value of `format` in a model file, as JSON.
 const MODEL_TAG: &str = "\"collectune-model\"";
 
-fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
+fn read_json(text: &mut dyn Read, file: &File<'_>) -> Result<Opened> {
     #[derive(Deserialize)]
     struct Tag<'a> {
         #[serde(borrow)]
         format: Option<&'a RawValue>,
     }
-    let mut json = String::new();
-    let length = text.take(MAX_MODEL_BYTES + 1).read_to_string(&mut json);
-    let length = length.map_err(|error| format!("can't be read: {error}"))?;
-    if length as u64 > MAX_MODEL_BYTES {
+    let json = first_text(text, MAX_MODEL_BYTES + 1)?;
+    if json.len() as u64 > MAX_MODEL_BYTES {
         return Err(format!("is JSON of more than {} MiB, longer than any model", MAX_MODEL_BYTES >> 20));
     }
     if let Some(opened) = training::trace(&json, file) {

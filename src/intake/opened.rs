@@ -1,13 +1,13 @@
 //! An opened file: the report on it, and its contents.
 
-use std::io;
+use std::io::{self, Read};
 
 use super::{FileReport, Mapping, Outcome, inflate::InflateError};
 use crate::{
     overlap::loaded::KernelFile,
     policy,
     report::Report,
-    text::Listing,
+    text::{Listing, lossy},
     topology,
     training_time::bundle::DroppedFile,
     tuning::{
@@ -110,6 +110,21 @@ pub(super) fn fatal(error: &io::Error) -> Option<String> {
         Some(InflateError::Truncated | InflateError::Damaged) => None,
         Some(error) => Some(format!("was not read: {error}")),
         None => Some(format!("can't be read: {error}")),
+    }
+}
+
+/// The first bytes of a stream, at most `most`, and the error that ended them before, if one did.
+pub(super) fn first_bytes(source: &mut dyn Read, most: u64) -> (Vec<u8>, Option<io::Error>) {
+    let mut bytes = Vec::new();
+    let error = source.take(most).read_to_end(&mut bytes).err();
+    (bytes, error)
+}
+
+/// The first bytes of a text, at most `most`.
+pub(super) fn first_text(source: &mut dyn Read, most: u64) -> Result<String> {
+    match first_bytes(source, most) {
+        (_, Some(error)) => Err(format!("can't be read: {error}")),
+        (bytes, None) => Ok(String::from_utf8(bytes).unwrap_or_else(|error| lossy(error.as_bytes()).into_owned())),
     }
 }
 

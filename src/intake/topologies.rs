@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::{
     Outcome,
-    opened::{FileContent, Result},
+    opened::{FileContent, Result, first_text},
 };
 use crate::{
     text::{Problems, lossy},
@@ -22,11 +22,9 @@ pub(super) fn is_topology(head: &[u8]) -> bool {
 }
 
 /// Reads a topology, a schedule or a dump.
-pub(super) fn open(source: impl Read, name: &str) -> Result<(Outcome, FileContent)> {
-    let mut text = String::new();
-    let length =
-        source.take(LONGEST + 1).read_to_string(&mut text).map_err(|error| format!("can't be read: {error}"))?;
-    if length as u64 > LONGEST {
+pub(super) fn open(source: &mut dyn Read, name: &str) -> Result<(Outcome, FileContent)> {
+    let text = first_text(source, LONGEST + 1)?;
+    if text.len() as u64 > LONGEST {
         return Err(format!("has more than {} MiB, more than any topology or schedule", LONGEST >> 20));
     }
     let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);

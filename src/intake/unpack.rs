@@ -3,7 +3,10 @@
 
 use std::io::Read;
 
-use super::{inflate::inflated, opened::fatal};
+use super::{
+    inflate::inflated,
+    opened::{fatal, first_bytes},
+};
 use crate::{
     archive::{
         ArchiveError, LONGEST_IN_ALL,
@@ -55,9 +58,10 @@ pub fn is_archive(name: &str) -> bool {
 /// # Errors
 /// Returns an error if the archive can't be read, a name in it points outside, it exceeds the limits, or holds no file.
 pub fn unpack(source: Box<dyn Read + '_>, name: &str) -> Result<Vec<UnpackedFile>, UnpackError> {
-    let mut bytes = Vec::new();
-    let read = inflated(source).take(LONGEST_IN_ALL as u64 + 1).read_to_end(&mut bytes);
-    read.map_err(|error| UnpackError::Unread(fatal(&error).unwrap_or_else(|| format!("was not read: {error}"))))?;
+    let (bytes, error) = first_bytes(&mut inflated(source), LONGEST_IN_ALL as u64 + 1);
+    if let Some(error) = error {
+        return Err(UnpackError::Unread(fatal(&error).unwrap_or_else(|| format!("was not read: {error}"))));
+    }
     if bytes.len() > LONGEST_IN_ALL {
         return Err(ArchiveError::TooLongInAll.into());
     }

@@ -227,42 +227,38 @@ impl Session {
             let (files, handles): (Vec<_>, Vec<_>) = self.files.with_untracked(|files| {
                 files.iter().filter(|file| file.not_read.is_none()).map(OpenFile::to_load).unzip()
             });
-            if let Some(at) = files.iter().position(|file| is_archive(&file.name)) {
-                let id = files[at].id;
-                match self.run_job(run, READING, Request::Unpack(files[at].clone()), &handles[at..=at]).await {
-                    Ok(Answer { response: Response::Unpacked(unpacked), attachments }) => {
-                        self.replace_archive(id, unpacked, &attachments);
+            let archive = files.iter().position(|file| is_archive(&file.name));
+            let archive_id = archive.map(|at| files[at].id);
+            let (request, handles) = match archive {
+                Some(at) => (Request::Unpack(files[at].clone()), vec![handles[at].clone()]),
+                None => {
+                    self.forget_worker_memory();
+                    if !quietly {
+                        // The pool starts while the main worker reads, so that it is ready after training.
+                        self.pool().warm_up();
                     }
-                    Ok(_) => return Err(Failure::InvalidMessage.into()),
-                    Err(RunError::Failed(Failure::Refused(why))) => {
-                        self.leave_out(id, &format!("it {why}"));
-                    }
-                    Err(RunError::Failed(failure)) if failure.ended_worker() => {
-                        self.exclude_file(id, &failure);
-                    }
-                    Err(stop) => return Err(stop),
+                    let target = self.state_of(Workbench::Tuning).choices.with_untracked(settings::target);
+                    self.workers.update_value(|workers| workers.target = Some(target));
+                    let set = self.tuning.address.with_untracked(|address| address.set);
+                    (Request::Load { files, target, set }, handles)
                 }
-                continue;
-            }
-            self.forget_worker_memory();
-            if !quietly {
-                // The pool starts while the main worker reads, so that it is ready after training.
-                self.pool().warm_up();
-            }
-            let target = self.state_of(Workbench::Tuning).choices.with_untracked(settings::target);
-            self.workers.update_value(|workers| workers.target = Some(target));
-            let request =
-                Request::Load { files, target, set: self.tuning.address.with_untracked(|address| address.set) };
-            match self.run_job(run, READING, request, &handles).await {
-                Ok(Answer { response: Response::Loaded(loaded), .. }) => return Ok(loaded),
-                Ok(_) => return Err(Failure::InvalidMessage.into()),
-                Err(RunError::Failed(failure)) if failure.ended_worker() => {
+            };
+            match (self.run_job(run, READING, request, &handles).await, archive_id) {
+                (Ok(Answer { response: Response::Loaded(loaded), .. }), None) => return Ok(loaded),
+                (Ok(Answer { response: Response::Unpacked(unpacked), attachments }), Some(id)) => {
+                    self.replace_archive(id, unpacked, &attachments);
+                }
+                (Ok(_), _) => return Err(Failure::InvalidMessage.into()),
+                (Err(RunError::Failed(Failure::Refused(why))), Some(id)) => {
+                    self.leave_out(id, &format!("it {why}"));
+                }
+                (Err(RunError::Failed(failure)), _) if failure.ended_worker() => {
                     let is_left_out = self.main().reading().is_some_and(|file| self.exclude_file(file, &failure));
                     if !is_left_out {
                         return Err(failure.into());
                     }
                 }
-                Err(stop) => return Err(stop),
+                (Err(stop), _) => return Err(stop),
             }
         }
     }

@@ -16,6 +16,7 @@ use crate::{
         perceptron::{self, Perceptron},
     },
     math::{exp, ln, median},
+    order::CompactCollect,
     progress::Progress,
 };
 
@@ -272,5 +273,5 @@ fn name_medians(kernels: &[&Kernel]) -> BTreeMap<String, f64> {
     for kernel in kernels {
         by_name.entry(&kernel.name).or_default().push(kernel.slowdown());
     }
-    by_name.into_iter().filter_map(|(name, mut all)| Some((name.to_owned(), median(&mut all)?))).collect()
+    by_name.into_iter().filter_map(|(name, mut all)| Some((name.to_owned(), median(&mut all)?))).compact_collect()
 }

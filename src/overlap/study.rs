@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     learn::LearnError,
+    order::CompactCollect,
     progress::Progress,
     report::TextFile,
     text::{Listing, excerpt},
@@ -134,7 +135,7 @@ impl OverlapStudy {
         let dataset = self.dataset()?;
         let run = postcard::to_allocvec(&JobInput { dataset: dataset.clone(), settings: self.settings.clone() })?;
         let folds = validate::trivial_folds(dataset, &self.settings)?;
-        let names: BTreeSet<&str> = dataset.overlapped().map(|kernel| kernel.name.as_str()).collect();
+        let names: BTreeSet<&str> = dataset.overlapped().map(|kernel| kernel.name.as_str()).compact_collect();
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         let repeatability = self.repeatability();
         let (imported, mut notes) = self.imported()?;
@@ -425,7 +426,7 @@ fn first(estimates: &OutOfFold) -> &[Option<Predicted>] {
 }
 
 fn run_of(dataset: &Dataset) -> Run {
-    let names: BTreeSet<&str> = dataset.overlapped().map(|kernel| kernel.name.as_str()).collect();
+    let names: BTreeSet<&str> = dataset.overlapped().map(|kernel| kernel.name.as_str()).compact_collect();
     Run {
         name: dataset.name.clone(),
         kernels: dataset.kernels.len() as u64,

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     learn::{LearnError, folds},
     math::Stream,
+    order::CompactCollect,
     progress::Progress,
 };
 
@@ -123,7 +124,7 @@ pub fn predict_fold(
     let columns = Columns { names: &dataset.columns, chosen: &chosen };
     let (kept, held_out) = folds::split(&job.scheme.assign(dataset), job.fold);
     // Kernels that overlap nothing are known to all; of unseen names they would tell what must not be known.
-    let names: BTreeSet<&str> = held_out.iter().map(|index| overlapped[*index].name.as_str()).collect();
+    let names: BTreeSet<&str> = held_out.iter().map(|index| overlapped[*index].name.as_str()).compact_collect();
     let held_names = |kernel: &&Kernel| job.scheme != Scheme::Names || !names.contains(kernel.name.as_str());
     let others = dataset.kernels.iter().filter(|kernel| !kernel.is_overlapped()).filter(held_names);
     let training: Vec<&Kernel> = kept.iter().map(|index| overlapped[*index]).chain(others).collect();

@@ -17,7 +17,7 @@ use crate::{
         words::{COLLECTIVES, word},
         write::{channels_of_library, fields, line, sizes_of_line},
     },
-    order::CompactSort,
+    order::{CompactCollect, CompactSort},
     report::TextFile,
     units::Size,
 };
@@ -139,7 +139,7 @@ fn not_covered<'a>(
         }
         return Some(format!("On {scale} nothing is known to beat the library's choice for {}.", places.join(", ")));
     }
-    let sizes: BTreeSet<u64> = keys.iter().map(|(key, _)| key.size_bytes).collect();
+    let sizes: BTreeSet<u64> = keys.iter().map(|(key, _)| key.size_bytes).compact_collect();
     let size = Size(sizes.first().copied()?);
     (sizes.len() == 1).then(|| {
         format!(
@@ -232,7 +232,7 @@ fn close_gaps(spans: &mut [Span]) {
 /// The policy file. A band whose sizes have different answers gets a bound of its own, as far as there may be bounds.
 pub fn policy(results: &[KeyResult], settings: &Settings, generation: u64) -> Policy {
     let all = places(results);
-    let mut bounds: BTreeSet<u64> = settings.bands.bounds().iter().copied().collect();
+    let mut bounds: BTreeSet<u64> = settings.bands.bounds().iter().copied().compact_collect();
     for (_, keys) in &all {
         for pair in keys.windows(2) {
             let ((a, one), (b, other)) = (&pair[0], &pair[1]);

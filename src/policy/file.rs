@@ -33,6 +33,7 @@ use crate::{
     collective::{Collective, Scale},
     conf::words::{COLLECTIVES, word},
     crc32::CRC32,
+    order::CompactCollect,
     text::json,
 };
 
@@ -376,7 +377,7 @@ impl Policy {
             return Err(FileError::TooManyKeys(document.keys.len()));
         }
         let unknown = document.keys.iter().map(|key| &key.unknown).chain(document.arms.iter().map(|arm| &arm.unknown));
-        let unknown: BTreeSet<&String> = unknown.chain([&document.unknown]).flat_map(Unknown::keys).collect();
+        let unknown: BTreeSet<&String> = unknown.chain([&document.unknown]).flat_map(Unknown::keys).compact_collect();
         let mut notes = Vec::new();
         if !unknown.is_empty() {
             let named: Vec<String> = unknown.iter().take(8).map(|name| name.chars().take(40).collect()).collect();

@@ -6,6 +6,7 @@ use toml::{
 };
 
 use super::yaml::{Node, Value};
+use crate::order::CompactSort;
 
 /// The most bytes of a text.
 pub const LONGEST: usize = 64 << 10;
@@ -78,7 +79,7 @@ fn mapping(source: &Source<'_>, table: &DeTable<'_>) -> Value {
             (at, (node(source, at, scalar(key.get_ref().as_ref(), false)), of(source, value)))
         })
         .collect();
-    entries.sort_by_key(|(at, _)| *at);
+    entries.compact_sort_by_key(|(at, _)| *at);
     Value::Mapping(entries.into_iter().map(|(_, entry)| entry).collect())
 }
 

@@ -11,7 +11,7 @@ use super::{
     msccl::{Element, parse},
 };
 use crate::{
-    order::CompactSort,
+    order::{CompactCollect, CompactSort},
     text::{Column, Entry, Listing, number},
     units::{count as count_of, grouped},
 };
@@ -291,7 +291,7 @@ impl Machine {
 
     /// The index of each GPU by its bus address.
     fn places(&self) -> BTreeMap<&str, usize> {
-        self.gpus.iter().enumerate().rev().map(|(place, gpu)| (gpu.busid.as_str(), place)).collect()
+        self.gpus.iter().enumerate().rev().map(|(place, gpu)| (gpu.busid.as_str(), place)).compact_collect()
     }
 
     /// The machine's links as a topology, with notes: XGMI or NVLink between GPUs; where there is neither, PCIe, whose

@@ -11,6 +11,7 @@ mod xml;
 use std::collections::{BTreeSet, HashSet};
 
 use super::model::Topology;
+use crate::order::CompactCollect;
 
 /// Whether a text begins like an algorithm of MSCCL.
 pub fn is_algorithm(text: &str) -> bool {
@@ -45,7 +46,7 @@ pub fn not_in(algo: &Algo, topology: &Topology) -> Vec<String> {
     let links: HashSet<(u32, u32)> = topology.links.iter().map(|link| (link.from, link.to)).collect();
     let blocks = (0_u32..).zip(&algo.gpus).flat_map(|(rank, gpu)| gpu.blocks.iter().map(move |block| (rank, block)));
     let sends = blocks.filter_map(|(rank, block)| Some((rank, block.send? as u32)));
-    let missing: BTreeSet<(u32, u32)> = sends.filter(|pair| !links.contains(pair)).collect();
+    let missing: BTreeSet<(u32, u32)> = sends.filter(|pair| !links.contains(pair)).compact_collect();
     let words =
         |(from, to): &(u32, u32)| format!("rank {from} sends to rank {to}, and {} has no link there", topology.name);
     let mut told: Vec<String> = missing.iter().take(MAX_NAMED).map(words).collect();

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Scale, Workload},
     form::{restored, value},
-    order::CompactSort,
+    order::{CompactCollect, CompactSort},
     plot::{Axis, Chart, Colour, FileLine, Mark, Pick, Point, Quantity, Series, Spacing},
     units::{Size, count, significant},
 };
@@ -169,16 +169,17 @@ pub fn heat_map(
         .filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale))
         .filter(|r| r.decision == Decision::Deploy)
         .filter_map(|r| Some((r.workload.size_bytes, r.configuration?)))
-        .collect();
+        .compact_collect();
     let kept: BTreeSet<u64> = answer
         .iter()
         .filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale))
         .filter(|r| matches!(r.decision, Decision::KeepDefault { .. }))
         .map(|r| r.workload.size_bytes)
-        .collect();
+        .compact_collect();
     let all_configurations = rows.configurations.len();
     if all_configurations > MAX_ROWS {
-        let always = defaults.iter().map(|point| point.configuration).chain(deployed.values().copied()).collect();
+        let always =
+            defaults.iter().map(|point| point.configuration).chain(deployed.values().copied()).compact_collect();
         rows.keep(MAX_ROWS, &always, &sizes);
     }
     let first = usize::from(!defaults.is_empty());

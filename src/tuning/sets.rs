@@ -15,7 +15,7 @@ use super::{
 use crate::{
     collective::{Collective, Scale},
     math::hash,
-    order::CompactSort,
+    order::{CompactCollect, CompactSort},
     units::{count, grouped},
 };
 
@@ -130,7 +130,7 @@ pub fn divide(
     name: &dyn Fn(u16) -> String,
     choose: &mut dyn FnMut(&[Set]) -> SetChoice,
 ) -> Sets {
-    let used: BTreeSet<u16> = rows.chunk_by(|a, b| a.origin == b.origin).map(|same| same[0].origin).collect();
+    let used: BTreeSet<u16> = rows.chunk_by(|a, b| a.origin == b.origin).map(|same| same[0].origin).compact_collect();
     let used: Vec<u16> = used.into_iter().collect();
     let names = std::array::from_fn(|aspect| Names::of(aspect, &used, origins));
     let mut classes = classes(rows, origins, &names);
@@ -152,7 +152,7 @@ pub fn divide(
     let studied = all.iter().position(|set| chosen == SetChoice::One(set.key)).map(|at| &keys[at]);
     if let Some(studied) = studied {
         let of_set = apart.classes.iter().filter(|class| apart.holds(studied, class));
-        let kept: BTreeSet<(GroupKey, u16)> = of_set.map(|class| (class.group, class.origin)).collect();
+        let kept: BTreeSet<(GroupKey, u16)> = of_set.map(|class| (class.group, class.origin)).compact_collect();
         let mut last = None;
         rows.retain(|row| {
             let key = ((row.workload.collective, row.workload.scale), row.origin);
@@ -232,7 +232,7 @@ fn differences(classes: &mut [Class], names: &[Names<'_>; Aspect::ALL.len()]) ->
 
 /// Values that are short for exactly one other, with that one, ascending.
 fn longer(values: impl Iterator<Item = u32>, names: &Names<'_>) -> Vec<(u32, u32)> {
-    let stated: BTreeMap<&str, u32> = values.filter_map(|value| Some((names.get(value)?, value))).collect();
+    let stated: BTreeMap<&str, u32> = values.filter_map(|value| Some((names.get(value)?, value))).compact_collect();
     // What each long one could be written as: its parts from a word's beginning to where one may end.
     let mut found: Vec<(u32, u32)> = Vec::new();
     for (long, number) in &stated {
@@ -339,7 +339,7 @@ impl<'a> Division<'a> {
         let rows: BTreeMap<(Differs, Values), u64> = rows
             .chunk_by(|a, b| a.0 == b.0)
             .map(|same| (same[0].0, same.iter().map(|(_, rows)| *rows).sum()))
-            .collect();
+            .compact_collect();
         let mut masks: Vec<Differs> = rows.keys().map(|(differs, _)| *differs).collect();
         masks.dedup();
         let nodes = self.nodes();

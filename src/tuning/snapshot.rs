@@ -14,7 +14,7 @@ use super::{
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::exp,
-    order::CompactSort,
+    order::{CompactCollect, CompactSort},
     report::snapshot::{
         DeployedChoice, Drift, Extent, MAX_RUNS, Measurement, Snapshot, SnapshotGroup, SnapshotRuns, SnapshotSize,
         rounded,
@@ -59,7 +59,7 @@ impl Snapshot {
     pub fn new(study: &TuningStudy, extent: Extent) -> Result<Self, TuningStudyError> {
         let answer = study.to_deploy()?;
         let answer: BTreeMap<Workload, &Recommendation> =
-            answer.iter().rev().map(|recommendation| (recommendation.workload, recommendation)).collect();
+            answer.iter().rev().map(|recommendation| (recommendation.workload, recommendation)).compact_collect();
         let (runs, screened) = (study.runs(), study.screened());
         let mut groups: Vec<SnapshotGroup> = Vec::new();
         for (place, first, of_place) in runs.places() {

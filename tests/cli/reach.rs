@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use crate::support::terminal::{collectune, ended, json, text, write};
+use crate::support::{
+    archives::tarred,
+    terminal::{collectune, ended, json, text, write},
+};
 use tempfile::TempDir;
 
 const LOG: &str = "\
@@ -27,6 +30,18 @@ fn a_log_is_answered_for_people_and_for_programs() {
     let line = reach["lines"].as_array().unwrap().iter().find(|line| line["path"] == "tuner").unwrap();
     assert_eq!((line["rule"].as_u64(), line["size_bytes"].as_u64()), (Some(1), Some(2048)));
     assert_eq!((line["evidence"]["line"]["line"].as_u64(), line["calls"].as_u64()), (Some(5), Some(1)));
+    // An archive is read as its files; one that is damaged is refused.
+    let packed = write(&folder, "job.tar", tarred(&[("job.log", LOG)]));
+    let plain = text(&collectune(&["reach", &log, "--json"]).stdout);
+    assert_eq!(
+        text(&collectune(&["reach", &packed, "--json"]).stdout),
+        plain.replace(&log, &format!("{packed}/job.log"))
+    );
+    let torn = write(&folder, "torn.tar", &tarred(&[("job.log", LOG)])[..700]);
+    let refused = collectune(&["reach", &log, &torn]);
+    assert!(
+        ended(&refused, 1).is_empty() && text(&refused.stderr).contains("torn.tar is a tar archive that breaks off")
+    );
     // Without the conf nothing shows who decided.
     let without = json(&["reach", &log, "--json"]);
     assert_eq!(without["total"]["paths"][0]["path"], "tuner-or-library");

@@ -8,6 +8,7 @@ use std::{
 };
 
 use crate::support::{
+    archives::{archive, gzipped, tarred},
     real,
     terminal::{collectune, json, text, write},
 };
@@ -453,6 +454,40 @@ fn folders_of_logs_are_read_with_the_configuration_that_is_given() {
     let usage = collectune(&["tuning", "train", &path, "--configuration", "RING/8"]);
     assert_eq!(usage.status.code(), Some(2));
     assert!(stderr(&usage).contains("ALGORITHM/PROTOCOL/CHANNELS"), "{}", stderr(&usage));
+}
+
+#[test]
+fn an_archive_is_read_as_the_folder_that_it_was_made_from() {
+    let folder = TempDir::new().unwrap();
+    std::fs::create_dir(folder.path().join("day")).unwrap();
+    let sweep = Simulation { seed: 7, ..Simulation::example() }.to_csv();
+    let files = [("day/sweep.csv", sweep.as_str()), ("day/notes.txt", "no sweep"), ("day/.lock", "")];
+    files.iter().for_each(|(name, content)| drop(write(&folder, name, content)));
+    let day = folder.path().join("day").display().to_string();
+    let zip = write(&folder, "day.zip", archive(&files));
+    let tgz = write(&folder, "day.tgz", gzipped(&tarred(&files)));
+    let train = |path: &str| collectune(&[&["tuning", "train", path, "--json"], &QUICK[..]].concat());
+    let answer = |path: &str| {
+        let output = train(path);
+        succeeded(&output);
+        assert!(stderr(&output).contains("warning: ") && stderr(&output).contains("notes.txt"), "{}", stderr(&output));
+        text(&output.stdout)
+    };
+    let of_folder = answer(&day);
+    assert_eq!(answer(&zip).replace(&format!("{zip}/day"), &day), of_folder);
+    assert_eq!(answer(&tgz).replace(&format!("{tgz}/day"), &day), of_folder);
+    // One that is damaged is an error, and what stands beside it is answered.
+    let torn = write(&folder, "torn.zip", &archive(&files)[..400]);
+    let output = collectune(&[&["tuning", "train", &torn, &day, "--json"], &QUICK[..]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("error: ") && stderr(&output).contains("torn.zip is a zip archive that breaks off")
+    );
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(report["files"][0]["refused"].as_str().unwrap().contains("breaks off"), "{}", report["files"]);
+    assert!(
+        report["files"].as_array().unwrap().iter().any(|file| file["name"].as_str().unwrap().ends_with("sweep.csv"))
+    );
 }
 
 #[test]

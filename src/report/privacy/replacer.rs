@@ -1,5 +1,6 @@
 //! Many texts are found and replaced in one pass, whatever their case.
 
+use crate::order::CompactSort;
 use std::collections::BTreeMap;
 
 /// The patterns to find, with their replacements.
@@ -28,7 +29,7 @@ impl<'a> Replacer<'a> {
     pub fn new(patterns: impl IntoIterator<Item = (&'a str, &'a str, bool)>) -> Self {
         let all = patterns.into_iter().map(|(text, instead, within_words)| Pattern { text, instead, within_words });
         let mut patterns: Vec<Pattern> = all.filter(|pattern| pattern.text.len() > 1).collect();
-        patterns.sort_by_key(|pattern| usize::MAX - pattern.text.len());
+        patterns.compact_sort_by_key(|pattern| usize::MAX - pattern.text.len());
         let (mut by_start, mut begins) = (BTreeMap::<[u8; 2], Vec<usize>>::new(), [false; 256]);
         for (at, pattern) in patterns.iter().enumerate() {
             let bytes = pattern.text.as_bytes();

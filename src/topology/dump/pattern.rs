@@ -8,7 +8,11 @@ use super::{
     super::model::{Link, Topology},
     Element, MOST_DEV, Machine, Rates, dev as number_of, integer,
 };
-use crate::{collective::Collective, order::CompactSort, text::number};
+use crate::{
+    collective::Collective,
+    order::{CompactCollect, CompactSort},
+    text::number,
+};
 
 /// The rings or trees of a graph dump.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -115,7 +119,7 @@ impl Pattern {
         let is_inside = |(from, to): (u32, u32)| from / width == to / width;
         let mut slowest = 0.0_f64;
         let links: BTreeMap<(u32, u32), &Link> =
-            topology.links.iter().rev().map(|link| ((link.from, link.to), link)).collect();
+            topology.links.iter().rev().map(|link| ((link.from, link.to), link)).compact_collect();
         for (edge, count) in self.edges(None) {
             if is_inside(edge) {
                 let link = links.get(&edge)?;

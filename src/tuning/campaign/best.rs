@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     math::median,
+    order::CompactCollect,
     text::{Column, Entry, Listing},
     tuning::{aggregate::Target, read::Row},
     units::{Size, percent, significant},
@@ -89,7 +90,7 @@ impl BestSoFar {
     /// The fastest so far at each size of a collective and scale.
     pub fn of(&self, job: Job) -> BTreeMap<u64, Best> {
         let of_job = self.seen.range((job, 0)..=(job, u64::MAX));
-        of_job.filter_map(|((_, size), seen)| Some((*size, best(seen)?))).collect()
+        of_job.filter_map(|((_, size), seen)| Some((*size, best(seen)?))).compact_collect()
     }
 
     /// A row for each size of a collective and scale; `None` for all of them.

@@ -12,7 +12,7 @@ use super::{draws::Draws, printed};
 use crate::{
     collective::{Collective, Scale, Workload},
     math::{ln, log2},
-    order::CompactSort,
+    order::{CompactCollect, CompactSort},
     tuning::{
         decision::NoiseBasis,
         runs::{PointRuns, Run, Runs},
@@ -240,7 +240,7 @@ fn residuals(
 ) -> Vec<f64> {
     let mut all = Vec::new();
     let deviations: BTreeMap<u64, f64> =
-        noise.sizes.iter().map(|(size, _)| (*size, noise.near(*size).deviation())).collect();
+        noise.sizes.iter().map(|(size, _)| (*size, noise.near(*size).deviation())).compact_collect();
     for (place, first, of_place) in runs.places_of(group) {
         let own = own_of(owns, first);
         if !own.is_of_runs {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-    order::CompactSort,
+    order::{CompactCollect, CompactSort},
     tuning::{
         conf::{
             Reader,
@@ -195,7 +195,7 @@ fn surroundings(logs: &JoinedLogs, question: &ReachQuestion) -> Surroundings {
         library,
         version: question.on.version.or(logged),
         gpu: question.on.gpu,
-        environment: logs.environment.clone().into_iter().chain(asked).collect(),
+        environment: logs.environment.clone().into_iter().chain(asked).compact_collect(),
     }
 }
 
@@ -203,7 +203,7 @@ fn surroundings(logs: &JoinedLogs, question: &ReachQuestion) -> Surroundings {
 fn counted(logs: &JoinedLogs) -> Vec<(usize, bool)> {
     let all = || logs.communicators.iter().enumerate().filter(|(_, rank)| !rank.seen.is_empty());
     let mut counted: Vec<(usize, bool)> = Vec::new();
-    let sizes: BTreeSet<Option<u32>> = all().map(|(_, rank)| rank.ranks).collect();
+    let sizes: BTreeSet<Option<u32>> = all().map(|(_, rank)| rank.ranks).compact_collect();
     for size in sizes {
         let of_size = || all().filter(|(_, rank)| rank.ranks == size);
         let speaks = |process: &u64| logs.processes.get(process).is_some_and(|process| process.is_rank_0);

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::result::{Path, Place, ReachCounts};
 use crate::{
     collective::{Collective, Configuration},
+    order::CompactCollect,
     tuning::{
         log::lines::{
             self, Answer, Call, CallKind, Communicator, Decision, Line, Printed, Said, Source, SpokenLine, Tuner,
@@ -489,7 +490,7 @@ impl JoinedLogs {
     /// Adds a finished log as a file of this number. A process or communicator that both have is one.
     pub fn add(&mut self, other: &Self, file: u32) {
         let pointers: BTreeMap<usize, &(u64, String)> =
-            other.by_pointer.iter().map(|(pointer, index)| (*index, pointer)).collect();
+            other.by_pointer.iter().map(|(pointer, index)| (*index, pointer)).compact_collect();
         for (index, rank) in other.communicators.iter().enumerate() {
             let pointer = pointers.get(&index).copied();
             let known = pointer.and_then(|pointer| self.by_pointer.get(pointer)).copied();

@@ -8,6 +8,7 @@ use std::{
 use super::{Asked, Evidence, Row, RowMarks, RunKind, Sample};
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    order::CompactCollect,
     text::{self, Problem, Record, State},
     tuning::{
         columns::{Column, Columns},
@@ -243,7 +244,7 @@ fn node_numbers(list: &str) -> BTreeSet<u64> {
         }
         depth == 0 && (c.is_whitespace() || matches!(c, ',' | ';' | '|' | '+'))
     };
-    list.split(is_between).filter(|name| !name.is_empty()).map(number_of).collect()
+    list.split(is_between).filter(|name| !name.is_empty()).map(number_of).compact_collect()
 }
 
 /// The cells of one record by column.

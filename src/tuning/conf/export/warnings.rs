@@ -7,7 +7,7 @@ use super::{
     plan::{Plan, Span},
 };
 use crate::{
-    order::CompactSort,
+    order::{CompactCollect, CompactSort},
     tuning::{
         conf::{lint::beside_default, reader::Reader, words::COLLECTIVES},
         platform::Library,
@@ -104,7 +104,7 @@ fn one_channel(plans: &[Plan], warnings: &mut Vec<String>) {
     let mut scales: Vec<_> = plans.iter().map(|plan| plan.scale).collect();
     scales.compact_sort();
     scales.dedup();
-    let planned: BTreeSet<_> = plans.iter().map(|plan| (plan.scale, plan.collective)).collect();
+    let planned: BTreeSet<_> = plans.iter().map(|plan| (plan.scale, plan.collective)).compact_collect();
     for scale in &scales {
         let has = |collective| planned.contains(&(*scale, collective));
         let without: Vec<&str> =

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Collective, Protocol},
-    order::CompactSort,
+    order::{CompactCollect, CompactSort},
     text::{Column, Entry, Listing},
     tuning::{platform::Platform, support::SupportMatrix, sweep::Sweep},
     units::count,
@@ -189,7 +189,7 @@ fn lint_on(
     let mut found = findings.found;
     // That the library never asks a tuner there says more than what runs instead.
     let is_dead = |of: &&Finding| of.code == Code::DeadRow && of.severity == Severity::Dead;
-    let dead: BTreeSet<u32> = found.iter().filter(is_dead).map(|of| of.line).collect();
+    let dead: BTreeSet<u32> = found.iter().filter(is_dead).map(|of| of.line).compact_collect();
     found.retain(|of| of.code != Code::Substituted || !dead.contains(&of.line));
     found.compact_sort_by_key(|finding| (finding.line, finding.code));
     found

@@ -6,7 +6,7 @@ use super::{Code, LintFindings, Severity, rules::is_ruled_out};
 use crate::{
     collective::{Collective, Scale},
     conf::{built_in, interval::Interval, rule::ncclx_ranks},
-    order::CompactSort,
+    order::{CompactCollect, CompactSort},
     tuning::{
         conf::{
             choose::{Effect, Entry},
@@ -185,7 +185,7 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut LintFindings, ste
     let mut usual: Vec<&Rule> = rules.iter().copied().filter(|rule| is_usual(rule)).collect();
     usual.compact_sort_by_key(|rule| scale(rule));
     let by_scale: RulesByScale =
-        usual.chunk_by(|a, b| scale(a) == scale(b)).map(|rules| (scale(rules[0]), rules.to_vec())).collect();
+        usual.chunk_by(|a, b| scale(a) == scale(b)).map(|rules| (scale(rules[0]), rules.to_vec())).compact_collect();
     // Numbers that are neither all nor one, as only NCCLX has them, hold others that can't be looked up.
     let is_several = |of: Interval| of != Interval::ANY && of.min != of.max;
     let several: Vec<(Collective, Interval, Interval)> =

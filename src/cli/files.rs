@@ -272,12 +272,10 @@ fn sources(paths: &[PathBuf]) -> Result<Vec<NamedSource>, CliError> {
             continue;
         }
         match unpack(source.content, &name) {
-            Ok(files) => all.extend(files.into_iter().map(|UnpackedFile { name, content }| {
-                let source = |bytes: Vec<u8>| FileSource {
-                    size_bytes: bytes.len() as u64,
-                    content: Box::new(Cursor::new(bytes)),
-                };
-                (name, content.map(source).map_err(str::to_owned))
+            Ok(files) => all.extend(files.into_iter().map(|UnpackedFile { name, bytes, refused }| {
+                let size_bytes = bytes.len() as u64;
+                let source = FileSource { content: Box::new(Cursor::new(bytes)), size_bytes };
+                (name, refused.map_or(Ok(source), |why| Err(why.to_owned())))
             })),
             Err(error) => all.push((name, Err(error.to_string()))),
         }

@@ -22,8 +22,10 @@ use crate::{
 pub struct UnpackedFile {
     /// The archive's name as a folder, before the path of the entry.
     pub name: String,
-    /// The content, or why it is not opened, phrased to follow the name.
-    pub content: Result<Vec<u8>, &'static str>,
+    /// The content; empty for what is no file.
+    pub bytes: Vec<u8>,
+    /// Why it is not opened, phrased to follow the name.
+    pub refused: Option<&'static str>,
 }
 
 /// The reason why nothing of an archive is opened, phrased to follow its name.
@@ -74,12 +76,13 @@ pub fn unpack(source: Box<dyn Read + '_>, name: &str) -> Result<Vec<UnpackedFile
         if is_hidden(&entry) {
             continue;
         }
-        let content = match content {
-            Some(_) if is_archive(&entry) => Err("is an archive within an archive, which stays closed; unpack it"),
-            Some(bytes) => Ok(bytes),
-            None => Err("is a link or a device, and no file"),
+        let refused = match content {
+            Some(_) if is_archive(&entry) => Some("is an archive within an archive, which stays closed; unpack it"),
+            Some(_) => None,
+            None => Some("is a link or a device, and no file"),
         };
-        files.push(UnpackedFile { name: format!("{name}/{}", entry.trim_start_matches("./")), content });
+        let name = format!("{name}/{}", entry.trim_start_matches("./"));
+        files.push(UnpackedFile { name, bytes: content.unwrap_or_default(), refused });
     }
     if files.is_empty() {
         return Err(UnpackError::Empty);

@@ -100,15 +100,20 @@ impl Executor {
                 let source = files.into_iter().next().ok_or_else(|| ExecuteError::NotUnpacked("is closed".into()))?;
                 let files = unpack(source.content, &archive.name);
                 let mut unpacked = UnpackedArchive::default();
+                let mut closed = Vec::new();
                 for file in files.map_err(|error| ExecuteError::NotUnpacked(error.to_string()))? {
-                    match file.content {
-                        Ok(bytes) => {
+                    match file.refused {
+                        None => {
                             unpacked.names.push(file.name);
-                            unpacked.contents.push(bytes);
+                            unpacked.contents.push(file.bytes);
                         }
-                        Err(why) => unpacked.refused.push((file.name, why.to_owned())),
+                        Some(why) => {
+                            unpacked.refused.push((file.name, why.to_owned()));
+                            closed.push(file.bytes);
+                        }
                     }
                 }
+                unpacked.contents.append(&mut closed);
                 Response::Unpacked(unpacked)
             }
             Request::Study { workbench, question, is_held } => {

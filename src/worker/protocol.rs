@@ -176,11 +176,11 @@ pub enum Response {
 pub struct UnpackedArchive {
     /// The names of the files that can be opened, with the archive's as a folder.
     pub names: Vec<String>,
-    /// Their contents, which travel beside the message.
-    #[serde(skip)]
-    pub contents: Vec<Vec<u8>>,
     /// The names of the other files, each with the reason, phrased to follow the name.
     pub refused: Vec<(String, String)>,
+    /// The contents of all files, first of those that can be opened, which travel beside the message.
+    #[serde(skip)]
+    pub contents: Vec<Vec<u8>>,
 }
 
 /// The result of loading files.

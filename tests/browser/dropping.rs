@@ -54,6 +54,13 @@ fn an_archive_is_opened_as_its_files() {
     page.wait_for_text("Not read: it is an archive within an archive, which stays closed; unpack it.");
     page.choose("Collective", "broadcast");
     page.wait_for_text("broadcast of");
+    // What is closed stays closed, and the archive within it is opened by itself where that is asked for.
+    page.click("button", "Close torn.zip");
+    page.wait_until_idle();
+    page.click("button", "Try again");
+    page.wait_until_idle();
+    page.unfold();
+    page.wait_for_text("campaign.tgz/logs/inner.zip/again.csv");
     page.assert_clean();
 }
 

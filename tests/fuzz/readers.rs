@@ -380,7 +380,7 @@ fn training_files() -> Vec<(String, &'static str)> {
 /// The files of an archive, the first ones as samples of training.
 fn archived(bytes: &[u8]) {
     let files = unpack(Box::new(bytes), "archive.zip").unwrap_or_default();
-    files.iter().filter_map(|file| file.content.as_ref().ok()).take(4).for_each(|bytes| training(bytes));
+    files.iter().take(4).for_each(|file| training(&file.bytes));
 }
 
 /// Parts of a workbook, and its shared texts behind a line of dashes. A mutated archive breaks its checksums, and

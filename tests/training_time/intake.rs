@@ -372,7 +372,7 @@ fn bytes_for_elements_are_suspected() {
 /// The files of an archive, opened one by one.
 fn unpacked(name: &str, bytes: &[u8]) -> Vec<DroppedFile> {
     let files = unpack(Box::new(bytes), name).unwrap();
-    files.iter().flat_map(|file| open(&file.name, file.content.as_ref().unwrap()).unwrap()).collect()
+    files.iter().flat_map(|file| open(&file.name, &file.bytes).unwrap()).collect()
 }
 
 #[test]

@@ -174,16 +174,16 @@ impl Session {
     /// Opens the files of an archive instead of it; those that can't be opened are listed with the reason.
     fn replace_archive(self, archive: u32, unpacked: UnpackedArchive, contents: &[ArrayBuffer]) {
         let UnpackedArchive { names, refused, .. } = unpacked;
-        let opened = names.into_iter().zip(contents).map(|(name, content)| (name, Array::of1(content), None));
-        let left_out = refused.into_iter().map(|(name, why)| (name, Array::new(), Some(format!("it {why}"))));
+        let opened = names.into_iter().map(|name| (name, None));
+        let left_out = refused.into_iter().map(|(name, why)| (name, Some(format!("it {why}"))));
         let mut is_example = false;
         self.files.update(|files| {
             files.retain(|file| {
                 is_example |= file.id == archive && file.is_example;
                 file.id != archive
             });
-            for (name, content, not_read) in opened.chain(left_out) {
-                if let Ok(handle) = web_sys::File::new_with_blob_sequence(&content, &name) {
+            for ((name, not_read), content) in opened.chain(left_out).zip(contents) {
+                if let Ok(handle) = web_sys::File::new_with_blob_sequence(&Array::of1(content), &name) {
                     files.push(OpenFile { id: self.next_id(), handle, mapping: None, is_example, not_read });
                 }
             }

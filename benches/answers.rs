@@ -8,28 +8,25 @@ use std::{collections::BTreeMap, hint::black_box, time::Instant};
 
 use collectune::{
     form::Choices,
-    intake::files::{FileSource, FileToLoad},
     progress::Silent,
     registry::{Studies, work},
     report::Workbench,
-    tuning::aggregate::Target,
     workbench::{ReportContext, ViewChange, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
-    worker::{executor::Executor, protocol::Request},
+    worker::executor::Executor,
 };
+
+#[allow(dead_code, reason = "tests take the other parts")]
+#[path = "../tests/support/worker.rs"]
+mod worker;
 
 /// How often each slider is moved.
 const MOVES: usize = 20;
 
 fn studies(example: Option<&str>) -> Studies {
     let mut worker = Executor::default();
-    let bytes = example.map(|name| std::fs::read(format!("public/examples/{name}")).unwrap());
-    let name = example.unwrap_or_default().to_owned();
-    let files = bytes.iter().map(|_| FileToLoad { id: 0, name: name.clone(), mapping: None }).collect();
-    let sources = bytes
-        .into_iter()
-        .map(|bytes| FileSource { size_bytes: bytes.len() as u64, content: Box::new(std::io::Cursor::new(bytes)) });
-    let load = Request::Load { files, target: Target::Time, set: Default::default() };
-    worker.execute(load, sources.collect(), &mut Silent).unwrap();
+    let files = example.map(|name| (name, std::fs::read(format!("public/examples/{name}")).unwrap()));
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect();
+    worker::load(&mut worker, &files);
     std::mem::take(&mut worker.studies)
 }
 

@@ -83,7 +83,7 @@ fn answer(executor: &mut Executor, ToWorker { job, request }: ToWorker, files: V
                     let basis = jobs.map(|jobs| mem::take(&mut jobs.basis)).filter(|basis| !basis.is_empty());
                     basis.into_iter().collect()
                 }
-                Response::Unpacked(archive) => mem::take(&mut archive.contents),
+                Response::Unpacked(files) => files.iter_mut().map(|file| mem::take(&mut file.bytes)).collect(),
                 _ => Vec::new(),
             };
             post(&FromWorker::Done { job, response: Box::new(response) }, &attachments);

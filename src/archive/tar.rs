@@ -5,20 +5,15 @@ use super::{ArchiveError, LONGEST, MOST, printable_name};
 
 const BLOCK: usize = 512;
 
-/// An entry of an archive, unless it is a folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Content<'a> {
-    /// The bytes; empty for what is no file.
-    pub bytes: &'a [u8],
-    /// Whether it is a file, and no link or device.
-    pub is_file: bool,
-}
+/// An entry: its name with folders, in which bytes that are no UTF-8 read as U+FFFD, and the content of a file, `None`
+/// for a link or a device.
+pub type TarEntry<'a> = (String, Option<&'a [u8]>);
 
-/// The entries of an archive with their names, folders in them included; bytes that are no UTF-8 read as U+FFFD.
+/// The entries of an archive but its folders.
 ///
 /// # Errors
 /// Returns an error if the archive breaks off, is damaged or no tar archive, or has too many or too long entries.
-pub fn entries(archive: &[u8]) -> Result<Vec<(String, Content<'_>)>, ArchiveError> {
+pub fn entries(archive: &[u8]) -> Result<Vec<TarEntry<'_>>, ArchiveError> {
     let mut entries = Vec::new();
     let mut rest = archive;
     // The name that the next entry has instead of that in its head.
@@ -45,7 +40,7 @@ pub fn entries(archive: &[u8]) -> Result<Vec<(String, Content<'_>)>, ArchiveErro
             // Folders, and what the names of links and all entries after it have in common.
             b'5' | b'K' | b'g' => {}
             _ if entries.len() == MOST => return Err(ArchiveError::TooMany),
-            kind => entries.push((name, Content { bytes, is_file: matches!(kind, b'0' | b'7' | 0) })),
+            kind => entries.push((name, matches!(kind, b'0' | b'7' | 0).then_some(bytes))),
         }
     }
     Ok(entries)

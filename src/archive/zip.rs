@@ -43,7 +43,7 @@ fn number(bytes: &[u8], at: usize, count: usize) -> usize {
 }
 
 impl<'a> Archive<'a> {
-    /// Reads the directory.
+    /// Opens an archive by the directory at its end; the content of entries is inflated when it is asked for.
     ///
     /// # Errors
     /// Returns an error if there is none, it lists too many entries, or they share bytes.

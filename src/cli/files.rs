@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufReader, Cursor, Read},
+    io::{self, BufReader, Read},
     path::{Path, PathBuf},
 };
 
@@ -272,11 +272,11 @@ fn sources(paths: &[PathBuf]) -> Result<Vec<NamedSource>, CliError> {
             continue;
         }
         match unpack(source.content, &name) {
-            Ok(files) => all.extend(files.into_iter().map(|UnpackedFile { name, bytes, refused }| {
-                let size_bytes = bytes.len() as u64;
-                let source = FileSource { content: Box::new(Cursor::new(bytes)), size_bytes };
-                (name, refused.map_or(Ok(source), |why| Err(why.to_owned())))
-            })),
+            Ok(files) => all.extend(
+                files
+                    .into_iter()
+                    .map(|UnpackedFile { name, bytes, refused }| (name, refused.map_or_else(|| Ok(bytes.into()), Err))),
+            ),
             Err(error) => all.push((name, Err(error.to_string()))),
         }
     }

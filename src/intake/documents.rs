@@ -5,7 +5,7 @@ use std::{borrow::Cow, io::Read};
 
 use super::{
     Outcome,
-    opened::{FileContent, Result, fatal, first_bytes},
+    opened::{FileContent, Result, all_bytes, fatal, first_bytes},
     recognise::KnownTable,
 };
 use crate::{
@@ -98,10 +98,7 @@ pub(super) fn comparison(text: &mut dyn Read) -> Result<(Outcome, FileContent)> 
 
 /// A report, of which nothing is taken where a part of it is missing.
 pub(super) fn report(text: &mut dyn Read) -> Result<(Outcome, FileContent)> {
-    let (bytes, error) = first_bytes(text, report::open::MOST_BYTES as u64);
-    if let Some(error) = error {
-        return Err(fatal(&error).unwrap_or_else(|| format!("can't be read: {error}")));
-    }
+    let bytes = all_bytes(text, report::open::MOST_BYTES as u64)?;
     let opened = report::open::open(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string())?;
     let outcome = Outcome::known("report", opened.title.clone(), Problems::default(), Vec::new());
     Ok((outcome, FileContent::Report(Box::new(opened))))

@@ -1,7 +1,11 @@
 //! Reads files together: each as what it is, those that belong to each other joined, of what must not be pooled one
 //! set.
 
-use std::{collections::BTreeSet, io::Read, iter, mem};
+use std::{
+    collections::BTreeSet,
+    io::{Cursor, Read},
+    iter, mem,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +52,13 @@ pub struct FileSource {
     pub content: Box<dyn Read>,
     /// The size in bytes, for the progress.
     pub size_bytes: u64,
+}
+
+impl From<Vec<u8>> for FileSource {
+    /// A file whose bytes are in memory.
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { size_bytes: bytes.len() as u64, content: Box::new(Cursor::new(bytes)) }
+    }
 }
 
 /// A file that is to be read.

@@ -13,7 +13,7 @@ use super::{
     FileReport, Mapping, Outcome, documents,
     inflate::{Counted, inflated},
     kernels, logs,
-    opened::{File, FileContent, Opened, OpenedFile, Result, broken, fatal, first_bytes, first_text, notes},
+    opened::{File, FileContent, Opened, OpenedFile, Result, all_bytes, broken, fatal, first_bytes, first_text, notes},
     recognise::{self, Recognised},
     rewards, topologies, training,
 };
@@ -186,10 +186,7 @@ fn read(source: Box<dyn Read + '_>, file: &File<'_>, share_read: &mut dyn FnMut(
 fn workbook(source: &mut dyn Read) -> Result<Opened> {
     /// The most bytes of a workbook, compressed.
     const LONGEST: u64 = 64 << 20;
-    let (bytes, error) = first_bytes(source, LONGEST + 1);
-    if let Some(error) = error {
-        return Err(fatal(&error).unwrap_or_else(|| format!("can't be read: {error}")));
-    }
+    let bytes = all_bytes(source, LONGEST + 1)?;
     if bytes.len() as u64 > LONGEST {
         return Err(format!("is a workbook of more than {} MiB, longer than any of measurements", LONGEST >> 20));
     }

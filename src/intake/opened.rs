@@ -120,6 +120,14 @@ pub(super) fn first_bytes(source: &mut dyn Read, most: u64) -> (Vec<u8>, Option<
     (bytes, error)
 }
 
+/// The bytes of a stream, at most `most`, of which nothing is used where it can't be read to there.
+pub(super) fn all_bytes(source: &mut dyn Read, most: u64) -> Result<Vec<u8>> {
+    match first_bytes(source, most) {
+        (_, Some(error)) => Err(fatal(&error).unwrap_or_else(|| format!("can't be read: {error}"))),
+        (bytes, None) => Ok(bytes),
+    }
+}
+
 /// The first bytes of a text, at most `most`.
 pub(super) fn first_text(source: &mut dyn Read, most: u64) -> Result<String> {
     match first_bytes(source, most) {

@@ -3,29 +3,25 @@
 
 use std::io::Read;
 
-use super::{
-    inflate::inflated,
-    opened::{fatal, first_bytes},
-};
+use serde::{Deserialize, Serialize};
+
+use super::{inflate::inflated, opened::all_bytes};
 use crate::{
-    archive::{
-        ArchiveError, LONGEST_IN_ALL,
-        tar::{self, Content},
-        zip::Archive,
-    },
+    archive::{ArchiveError, LONGEST_IN_ALL, tar, zip::Archive},
     order::CompactSort,
     text::excerpt,
 };
 
 /// A file of an archive.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnpackedFile {
     /// The archive's name as a folder, before the path of the entry.
     pub name: String,
-    /// The content; empty for what is no file.
+    /// The content; empty for what is no file, and in a message, beside which it travels.
+    #[serde(skip)]
     pub bytes: Vec<u8>,
     /// Why it is not opened, phrased to follow the name.
-    pub refused: Option<&'static str>,
+    pub refused: Option<String>,
 }
 
 /// The reason why nothing of an archive is opened, phrased to follow its name.
@@ -60,10 +56,7 @@ pub fn is_archive(name: &str) -> bool {
 /// # Errors
 /// Returns an error if the archive can't be read, a name in it points outside, it exceeds the limits, or holds no file.
 pub fn unpack(source: Box<dyn Read + '_>, name: &str) -> Result<Vec<UnpackedFile>, UnpackError> {
-    let (bytes, error) = first_bytes(&mut inflated(source), LONGEST_IN_ALL as u64 + 1);
-    if let Some(error) = error {
-        return Err(UnpackError::Unread(fatal(&error).unwrap_or_else(|| format!("was not read: {error}"))));
-    }
+    let bytes = all_bytes(&mut inflated(source), LONGEST_IN_ALL as u64 + 1).map_err(UnpackError::Unread)?;
     if bytes.len() > LONGEST_IN_ALL {
         return Err(ArchiveError::TooLongInAll.into());
     }
@@ -82,7 +75,7 @@ pub fn unpack(source: Box<dyn Read + '_>, name: &str) -> Result<Vec<UnpackedFile
             None => Some("is a link or a device, and no file"),
         };
         let name = format!("{name}/{}", entry.trim_start_matches("./"));
-        files.push(UnpackedFile { name, bytes: content.unwrap_or_default(), refused });
+        files.push(UnpackedFile { name, bytes: content.unwrap_or_default(), refused: refused.map(str::to_owned) });
     }
     if files.is_empty() {
         return Err(UnpackError::Empty);
@@ -108,8 +101,7 @@ fn of_zip(bytes: &[u8]) -> Result<Vec<Entry>, UnpackError> {
 }
 
 fn of_tar(bytes: &[u8]) -> Result<Vec<Entry>, UnpackError> {
-    let entries = tar::entries(bytes)?.into_iter();
-    Ok(entries.map(|(name, Content { bytes, is_file })| (name, is_file.then(|| bytes.to_vec()))).collect())
+    Ok(tar::entries(bytes)?.into_iter().map(|(name, bytes)| (name, bytes.map(<[u8]>::to_vec))).collect())
 }
 
 /// Whether a file or one of its folders is hidden, or is what macOS adds to archives.

@@ -1,13 +1,13 @@
 //! Answers the requests of the page with a plain function, so that a worker, the terminal and tests run the same code.
 
-use super::protocol::{GivenState, Loaded, Request, Response, UnpackedArchive};
+use super::protocol::{GivenState, Loaded, Request, Response};
 use crate::{
     command::Commands,
     intake::{
         self, FileReport, Outcome,
         files::{FileSource, FileToLoad, OpenedFiles, read_files, read_set},
         lines::lines_around,
-        unpack::unpack,
+        unpack::{UnpackError, unpack},
     },
     policy,
     progress::Progress,
@@ -38,8 +38,8 @@ pub enum ExecuteError {
     #[error("this report is not loaded any more: give it again")]
     NoReport,
     /// An archive can't be unpacked; phrased to follow its name.
-    #[error("{0}")]
-    NotUnpacked(String),
+    #[error(transparent)]
+    NotUnpacked(#[from] UnpackError),
     /// A line of a file can't be shown.
     #[error("{0}")]
     NoLine(String),
@@ -97,24 +97,9 @@ impl Executor {
             Request::Unpack(archive) => {
                 progress.reading(Some(archive.id));
                 progress.report(&format!("Unpacking {}", excerpt(&archive.name)), 0, 0);
-                let source = files.into_iter().next().ok_or_else(|| ExecuteError::NotUnpacked("is closed".into()))?;
-                let files = unpack(source.content, &archive.name);
-                let mut unpacked = UnpackedArchive::default();
-                let mut closed = Vec::new();
-                for file in files.map_err(|error| ExecuteError::NotUnpacked(error.to_string()))? {
-                    match file.refused {
-                        None => {
-                            unpacked.names.push(file.name);
-                            unpacked.contents.push(file.bytes);
-                        }
-                        Some(why) => {
-                            unpacked.refused.push((file.name, why.to_owned()));
-                            closed.push(file.bytes);
-                        }
-                    }
-                }
-                unpacked.contents.append(&mut closed);
-                Response::Unpacked(unpacked)
+                let closed = || UnpackError::Unread("is closed".into());
+                let source = files.into_iter().next().ok_or_else(closed)?;
+                Response::Unpacked(unpack(source.content, &archive.name)?)
             }
             Request::Study { workbench, question, is_held } => {
                 let material = intake::report_context(&self.files);

@@ -17,6 +17,7 @@ use crate::{
         FileReport,
         files::{DocumentFiles, FileToLoad},
         lines::FileLines,
+        unpack::UnpackedFile,
     },
     measure::{MeasureCommand, MeasureValues},
     progress::Step,
@@ -157,8 +158,8 @@ pub enum Response {
     Pong,
     /// The response to [`Request::Load`].
     Loaded(Loaded),
-    /// The response to [`Request::Unpack`].
-    Unpacked(UnpackedArchive),
+    /// The response to [`Request::Unpack`]: the files of the archive, whose contents travel beside it in their order.
+    Unpacked(Vec<UnpackedFile>),
     /// The response to [`Request::Study`].
     Study(Box<workbench::WorkbenchAnswer>),
     /// The response to [`Request::Report`] and [`Request::OpenReport`].
@@ -169,18 +170,6 @@ pub enum Response {
     Lines(FileLines),
     /// The response to [`Request::MeasureCommands`]: the commands, filled.
     MeasureCommands(Vec<MeasureCommand<String>>),
-}
-
-/// The files of an archive.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct UnpackedArchive {
-    /// The names of the files that can be opened, with the archive's as a folder.
-    pub names: Vec<String>,
-    /// The names of the other files, each with the reason, phrased to follow the name.
-    pub refused: Vec<(String, String)>,
-    /// The contents of all files, first of those that can be opened, which travel beside the message.
-    #[serde(skip)]
-    pub contents: Vec<Vec<u8>>,
 }
 
 /// The result of loading files.

@@ -1,4 +1,4 @@
-//! Files come in by dropping them anywhere: whole folders, and with a frame that says so.
+//! Files come in by dropping them anywhere: whole folders and archives, and with a frame that says so.
 
 use crate::{
     page::Page,
@@ -6,12 +6,16 @@ use crate::{
     sweep::sweep,
 };
 
+/// A sweep of all_reduce, and the same of broadcast.
+fn two_sweeps() -> [String; 2] {
+    ["all_reduce", "broadcast"].map(|collective| sweep(6, 3).replace("all_reduce", collective))
+}
+
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_folder_is_read_whole() {
     let page = Page::open();
-    let [all_reduce, broadcast] =
-        ["all_reduce", "broadcast"].map(|collective| sweep(6, 3).replace("all_reduce", collective));
+    let [all_reduce, broadcast] = two_sweeps();
     page.drop_folder(
         "campaign",
         &[
@@ -32,8 +36,7 @@ fn a_folder_is_read_whole() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn an_archive_is_opened_as_its_files() {
     let page = Page::open();
-    let [all_reduce, broadcast] =
-        ["all_reduce", "broadcast"].map(|collective| sweep(6, 3).replace("all_reduce", collective));
+    let [all_reduce, broadcast] = two_sweeps();
     let inner = archive(&[("again.csv", &all_reduce)]);
     let campaign = gzipped(&tarred(&[
         ("./logs/metrics.csv", broadcast.as_bytes()),

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::{fs, io::Cursor};
+use std::fs;
 
 use collectune::{
     form::Choices,
@@ -42,10 +42,6 @@ struct Opened {
     workbench: Workbench,
 }
 
-fn source(bytes: &[u8]) -> FileSource {
-    FileSource { size_bytes: bytes.len() as u64, content: Box::new(Cursor::new(bytes.to_vec())) }
-}
-
 impl Opened {
     fn new(workbench: Workbench, files: &[(&str, Vec<u8>)], choices: &str) -> Self {
         let folder = TempDir::new().unwrap();
@@ -55,7 +51,7 @@ impl Opened {
             fs::write(path, bytes).unwrap();
         }
         let names = (0..).zip(files).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None });
-        let sources = files.iter().map(|(_, bytes)| source(bytes));
+        let sources = files.iter().map(|(_, bytes)| FileSource::from(bytes.clone()));
         let target = settings::target(&Choices::parse(choices));
         let mut worker = Executor::default();
         let request = Request::Load { files: names.collect(), target, set: SetChoice::Largest };
@@ -107,7 +103,7 @@ impl Opened {
     fn give(&mut self, files: &[u32]) {
         let loaded: Vec<(u32, String)> = files.iter().map(|id| (*id, self.name(*id))).collect();
         let sources =
-            loaded.iter().map(|(_, name)| source(&fs::read(self.folder.path().join(name)).unwrap())).collect();
+            loaded.iter().map(|(_, name)| FileSource::from(fs::read(self.folder.path().join(name)).unwrap())).collect();
         let states = loaded.into_iter().map(|(id, name)| GivenState::File(FileToLoad { id, name, mapping: None }));
         self.worker.execute(Request::TakeStates(states.collect()), sources, &mut Silent).unwrap();
     }

@@ -6,7 +6,6 @@
 use std::{
     collections::BTreeMap,
     env, fs,
-    io::Cursor,
     path::{Path, PathBuf},
     process::{self, Command, Output, Stdio},
     thread,
@@ -15,7 +14,7 @@ use std::{
 
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale},
-    intake::files::{FileSource, FileToLoad, read_files},
+    intake::files::{FileToLoad, read_files},
     launch::Sizes,
     math::Stream,
     progress::Silent,
@@ -50,9 +49,8 @@ fn sweep() -> String {
 }
 
 fn player(csv: &[u8], seed: u64) -> Player {
-    let source = FileSource { size_bytes: csv.len() as u64, content: Box::new(Cursor::new(csv.to_vec())) };
     let name = FileToLoad { id: 0, name: "sweep.csv".to_owned(), mapping: None };
-    let opened = read_files(&[name], vec![source], &mut Silent);
+    let opened = read_files(&[name], vec![csv.to_vec().into()], &mut Silent);
     Player::new(&opened.rows, Platform::from(Library::Rccl), seed)
 }
 

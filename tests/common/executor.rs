@@ -637,7 +637,7 @@ fn named(names: &[&str]) -> Vec<FileToLoad> {
 }
 
 fn source(text: &str) -> FileSource {
-    FileSource { content: Box::new(std::io::Cursor::new(text.to_owned())), size_bytes: text.len() as u64 }
+    text.as_bytes().to_vec().into()
 }
 
 /// Two logs of the same runs with two builds. With the newer one RING/LL/8 is the slower configuration.

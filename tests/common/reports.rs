@@ -35,10 +35,7 @@ use crate::support::real;
 fn studied(files: &[(&str, Vec<u8>)]) -> Executor {
     let names: Vec<FileToLoad> =
         (0..).zip(files).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None }).collect();
-    let sources = files.iter().map(|(_, bytes)| FileSource {
-        content: Box::new(std::io::Cursor::new(bytes.clone())),
-        size_bytes: bytes.len() as u64,
-    });
+    let sources = files.iter().map(|(_, bytes)| FileSource::from(bytes.clone()));
     let opened = read_files(&names, sources.collect(), &mut Silent);
     let mut executor = Executor::default();
     executor.take_in(opened, Target::Time, &mut Silent).unwrap();
@@ -646,8 +643,7 @@ fn dropped(name: &str, text: &str) -> Executor {
     assert!(matches!(&report.outcome, Outcome::Known { format, .. } if format == "report"), "{:?}", report.outcome);
     assert!(matches!(content, FileContent::Report(_)));
     let mut executor = Executor::default();
-    let source =
-        FileSource { content: Box::new(std::io::Cursor::new(text.as_bytes().to_vec())), size_bytes: text.len() as u64 };
+    let source = FileSource::from(text.as_bytes().to_vec());
     let request = Request::Load {
         files: vec![FileToLoad { id: 7, name: name.to_owned(), mapping: None }],
         target: Target::Time,

@@ -614,10 +614,7 @@ fn files(bytes: &[u8]) {
     let parts = [first, second, bytes];
     let names: Vec<FileToLoad> =
         (0_u32..3).map(|id| FileToLoad { id, name: format!("{id}.csv"), mapping: None }).collect();
-    let sources = parts.map(|part| FileSource {
-        content: Box::new(std::io::Cursor::new(part.to_vec())),
-        size_bytes: part.len() as u64,
-    });
+    let sources = parts.map(|part| FileSource::from(part.to_vec()));
     let _ = read_files(&names, sources.into(), &mut Silent);
 }
 

@@ -67,11 +67,7 @@ fn parts(bytes: &[u8]) -> (Choices, &[u8]) {
 
 fn files(all: &[(&str, &[u8])]) -> (Vec<FileToLoad>, Vec<FileSource>) {
     let names = (0..).zip(all).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None });
-    let source = |bytes: &[u8]| FileSource {
-        content: Box::new(std::io::Cursor::new(bytes.to_vec())),
-        size_bytes: bytes.len() as u64,
-    };
-    (names.collect(), all.iter().map(|(_, bytes)| source(bytes)).collect())
+    (names.collect(), all.iter().map(|(_, bytes)| FileSource::from(bytes.to_vec())).collect())
 }
 
 /// A random stream from the bytes of an input, so that the input alone repeats the execution.

@@ -462,7 +462,7 @@ fn the_worker_does_the_same() {
     let nothing = executor.execute(request, Vec::new(), &mut Silent);
     assert!(nothing.unwrap_err().to_string().contains("there is no kernel to study"));
     let files = vec![FileToLoad { id: 7, name: "merged.csv".to_owned(), mapping: None }];
-    let source = FileSource { size_bytes: text.len() as u64, content: Box::new(std::io::Cursor::new(text)) };
+    let source = FileSource::from(text);
     let load = Request::Load { files, target: Target::Time, set: Default::default() };
     let Response::Loaded(loaded) = executor.execute(load, vec![source], &mut Silent).unwrap() else { panic!() };
     assert!(loaded.documents.of(Workbench::Overlap).eq([7]));

@@ -24,9 +24,11 @@ pub fn load_set(worker: &mut Executor, files: &[(&str, &[u8])], set: SetChoice, 
     for (name, bytes) in files {
         if is_archive(name) {
             let archive = FileToLoad { id: 0, name: (*name).to_owned(), mapping: None };
-            let source = source(bytes.to_vec());
-            match worker.execute(Request::Unpack(archive), vec![source], progress) {
-                Ok(Response::Unpacked(unpacked)) => opened.extend(unpacked.names.into_iter().zip(unpacked.contents)),
+            match worker.execute(Request::Unpack(archive), vec![bytes.to_vec().into()], progress) {
+                Ok(Response::Unpacked(files)) => {
+                    let read = files.into_iter().filter(|file| file.refused.is_none());
+                    opened.extend(read.map(|file| (file.name, file.bytes)));
+                }
                 other => panic!("{other:?}"),
             }
         } else {
@@ -35,16 +37,12 @@ pub fn load_set(worker: &mut Executor, files: &[(&str, &[u8])], set: SetChoice, 
     }
     let (names, contents): (Vec<String>, Vec<Vec<u8>>) = opened.into_iter().unzip();
     let names = (0..).zip(names).map(|(id, name)| FileToLoad { id, name, mapping: None });
-    let sources = contents.into_iter().map(source);
+    let sources = contents.into_iter().map(FileSource::from);
     let request = Request::Load { files: names.collect(), target: Target::Time, set };
     match worker.execute(request, sources.collect(), progress) {
         Ok(Response::Loaded(loaded)) => loaded,
         other => panic!("{other:?}"),
     }
-}
-
-fn source(bytes: Vec<u8>) -> FileSource {
-    FileSource { size_bytes: bytes.len() as u64, content: Box::new(std::io::Cursor::new(bytes)) }
 }
 
 /// A worker that has loaded texts.

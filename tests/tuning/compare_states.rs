@@ -551,8 +551,7 @@ fn csv(seed: u64, repeats: u32, factor: f64) -> String {
 
 fn load(name: &str, text: &str) -> (FileToLoad, FileSource) {
     let file = FileToLoad { id: 0, name: name.to_owned(), mapping: None };
-    let content = Box::new(std::io::Cursor::new(text.as_bytes().to_vec()));
-    (file, FileSource { content, size_bytes: text.len() as u64 })
+    (file, text.as_bytes().to_vec().into())
 }
 
 /// The panel Compare of the page, after these choices, with the files that it wants by themselves.

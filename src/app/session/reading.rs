@@ -20,8 +20,9 @@ use crate::{
     intake::{
         FileReport, Mapping, MappingRequest, Outcome,
         files::{DocumentFiles, FileToLoad},
-        unpack::is_archive,
+        unpack::{UnpackedFile, is_archive},
     },
+    order::CompactSort,
     report::Workbench,
     tuning::{
         address::{Address, Panel},
@@ -29,7 +30,7 @@ use crate::{
         settings,
     },
     units::count,
-    worker::protocol::{Loaded, Request, Response, UnpackedArchive},
+    worker::protocol::{Loaded, Request, Response},
 };
 
 /// The name of the task of reading files; the status line shows it, and `cancel` recognises the task by it.
@@ -171,19 +172,19 @@ impl Session {
         true
     }
 
-    /// Opens the files of an archive instead of it; those that can't be opened are listed with the reason.
-    fn replace_archive(self, archive: u32, unpacked: UnpackedArchive, contents: &[ArrayBuffer]) {
-        let UnpackedArchive { names, refused, .. } = unpacked;
-        let opened = names.into_iter().map(|name| (name, None));
-        let left_out = refused.into_iter().map(|(name, why)| (name, Some(format!("it {why}"))));
+    /// Opens the files of an archive instead of it; those that can't be opened stand last, with the reason.
+    fn replace_archive(self, archive: u32, unpacked: Vec<UnpackedFile>, contents: &[ArrayBuffer]) {
+        let mut unpacked: Vec<(UnpackedFile, &ArrayBuffer)> = unpacked.into_iter().zip(contents).collect();
+        unpacked.compact_sort_by_key(|(file, _)| file.refused.is_some());
         let mut is_example = false;
         self.files.update(|files| {
             files.retain(|file| {
                 is_example |= file.id == archive && file.is_example;
                 file.id != archive
             });
-            for ((name, not_read), content) in opened.chain(left_out).zip(contents) {
+            for (UnpackedFile { name, refused, .. }, content) in unpacked {
                 if let Ok(handle) = web_sys::File::new_with_blob_sequence(&Array::of1(content), &name) {
+                    let not_read = refused.map(|why| format!("it {why}"));
                     files.push(OpenFile { id: self.next_id(), handle, mapping: None, is_example, not_read });
                 }
             }

@@ -7,6 +7,7 @@ use crate::{
     collective::is_communication,
     intervals::Intervals,
     math::median,
+    order::CompactCollect,
     overlap::read::{Durations, Statistic},
 };
 
@@ -33,7 +34,7 @@ pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
     }
     // Launches come in the order of their beginnings.
     let busy: BTreeMap<&str, Intervals> =
-        communicating.into_iter().map(|(device, all)| (device, Intervals::of(all))).collect();
+        communicating.into_iter().map(|(device, all)| (device, Intervals::of(all))).compact_collect();
     let computing = || launches.iter().filter(|launch| !is_communication(&launch.name));
     let overlap = |launch: &Launch| {
         let end = launch.start_ns + launch.duration_ns;

@@ -14,9 +14,6 @@ pub enum XlsxError {
     /// The archive is no workbook.
     #[error("is a zip archive, and no Excel workbook; give it a name that ends in .zip, and its files are opened")]
     NoWorkbook,
-    /// The archive is incomplete: its directory, which is at the end, is missing.
-    #[error("is a zip archive that breaks off: its directory is missing")]
-    Truncated,
     /// A part can't be decompressed.
     #[error("is a damaged workbook: {part} can't be inflated")]
     Damaged {
@@ -59,7 +56,6 @@ pub enum XlsxError {
 impl From<ArchiveError> for XlsxError {
     fn from(error: ArchiveError) -> Self {
         match error {
-            ArchiveError::ZipTruncated => Self::Truncated,
             ArchiveError::Damaged { part } => Self::Damaged { part },
             ArchiveError::TooLong { part } => Self::TooLong { part },
             other => Self::Archive(other),

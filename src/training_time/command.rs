@@ -21,7 +21,7 @@ const OPTIONS: [(&str, &str); 10] = [
 ];
 
 /// Those of a layout that is given.
-const LAYOUT: [(&str, &str); 8] = [
+const LAYOUT: [(&str, &str); 9] = [
     ("e.tp", "--tp"),
     ("e.pp", "--pp"),
     ("e.chunks", "--virtual-stages"),
@@ -30,6 +30,7 @@ const LAYOUT: [(&str, &str); 8] = [
     ("e.b", "--micro-batch"),
     ("e.recompute", "--recompute"),
     ("e.sharding", "--sharding"),
+    ("e.replicate", "--dp-replicate"),
 ];
 
 /// The command for the choices that are not usual, on the model of this name.
@@ -49,7 +50,7 @@ pub(super) fn estimate(bundle: &Bundle, changed: &Choices, model: &str) -> Comma
         match (of(&OPTIONS), of(&LAYOUT)) {
             (Some(option), _) => command.option(option, value),
             (None, Some(option)) if is_given => {
-                has_degrees |= !matches!(option, "--recompute" | "--sharding");
+                has_degrees |= !matches!(option, "--recompute" | "--sharding" | "--dp-replicate");
                 command.option(option, value);
             }
             (None, Some(_)) => {}

@@ -15,8 +15,8 @@ pub const COMMANDS: &[MeasureCommand] = &[
     MeasureCommand {
         title: "Steps of your own",
         gives: "Writes steps.csv, a row a run with the time that your training printed; give it beside config.json",
-        needs: "three runs or more narrow the interval; cp, ep, virtual_stages, sequence, global_batch, recompute and \
-                sharding are columns too",
+        needs: "three runs or more narrow the interval; cp, ep, virtual_stages, sequence, global_batch, recompute, \
+                sharding and dp_replicate are columns too",
         file: "",
         lines: "cat >steps.csv <<'END'
 gpus,step_s,tp,pp,micro_batch

@@ -485,7 +485,7 @@ fn a_step_without_samples_is_that_of_the_page() {
         ("", vec![("config.json", config)]),
         ("", vec![("run.sh", script)]),
         ("e.given=0&e.gpus=32", vec![("run.sh", script)]),
-        ("e.tp=4&e.recompute=none&e.sharding=gradients", vec![("run.sh", script)]),
+        ("e.tp=4&e.recompute=none&e.sharding=gradients&e.replicate=2", vec![("run.sh", script)]),
         ("e.gpus=128", vec![("llama.toml", toml)]),
         ("", vec![("config.json", config), ("ds.json", zero)]),
         ("e.gpu=B200-SXM-180GB&e.gpus=256&e.sequence=8192&e.precision=fp8&e.price=3", vec![("config.json", config)]),

@@ -13,9 +13,10 @@ use collectune::{
         estimate::{
             device::{Device, Precision},
             efficiency::AttentionKernel,
+            exchange::{Exchange, ExchangeUse, Group, Operation, TimedExchange},
             factors::{Factors, LEARNT, MeasuredColumns, WITH_OWN_STEPS, WITHOUT_STEPS},
             given_layout::GivenLayout,
-            own_steps,
+            listing, own_steps,
             question::{EstimateSettings, Estimated},
             stack::{Recomputation, Sharding, Stack},
             step::{Degrees, Schedule, StepQuestion},
@@ -168,6 +169,7 @@ fn published() -> Vec<Published> {
                 context: count("cp"),
                 expert: count("ep"),
                 data: count("dp"),
+                replicate: 1,
             },
             virtual_stages: if interleaved { 2 } else { count("virtual_stages") },
             schedule: Schedule::OneForwardOneBackward,
@@ -210,6 +212,7 @@ fn published() -> Vec<Published> {
                     context: 1,
                     expert: 1,
                     data: of("data parallelism"),
+                    replicate: 1,
                 },
                 virtual_stages: 1,
                 schedule: Schedule::OneForwardOneBackward,
@@ -450,7 +453,7 @@ fn memory_is_that_of_published_figures() {
             let question = StepQuestion {
                 model: &model,
                 device: &device,
-                degrees: Degrees { tensor: 8, pipeline, context: 1, expert: 1, data: 1 },
+                degrees: Degrees { tensor: 8, pipeline, context: 1, expert: 1, data: 1, replicate: 1 },
                 virtual_stages,
                 schedule: Schedule::OneForwardOneBackward,
                 sequence: 2048,
@@ -519,6 +522,71 @@ fn a_model_and_the_name_of_a_gpu_are_enough() {
 }
 
 #[test]
+fn hybrid_sharding_shares_within_groups_and_sums_gradients_between_them() {
+    let catalogue = Catalogue::built_in();
+    let model = known("llama-3.1-8b").unwrap();
+    let go_on = |_| std::ops::ControlFlow::Continue(());
+    let of = |stack: Stack, sharding: Sharding, replicate: u32| {
+        let layout = Some(GivenLayout { replicate, sharding: Some(sharding), ..GivenLayout::default() });
+        let settings = EstimateSettings { stack, layout, ..EstimateSettings::default() };
+        settings.answer(&model, &catalogue, &[], &[], go_on).unwrap()
+    };
+    let parameters = model.parameters() as f64;
+    // FSDP keeps its shares, and two units, in a share of eight GPUs instead of 64.
+    let [all, hybrid] = [1, 8].map(|groups| of(Stack::TorchTitan, Sharding::Parameters, groups));
+    for (answer, ranks) in [(&all, 64.0), (&hybrid, 8.0)] {
+        let memory = &answer.step.memory;
+        assert!((memory.optimizer / (12.0 * parameters / ranks) - 1.0).abs() < 1e-5, "{}", memory.optimizer);
+        assert!((memory.gradients / (4.0 * parameters / ranks) - 1.0).abs() < 1e-5, "{}", memory.gradients);
+    }
+    let exchanged = |answer: &Estimated| {
+        let of = |timed: &TimedExchange| {
+            let TimedExchange { exchange: Exchange { of, operation, group, bytes }, times, .. } = *timed;
+            (of, operation, group, (bytes * times / parameters * 1e3).round() / 1e3)
+        };
+        answer.exchanges.iter().map(of).collect::<Vec<_>>()
+    };
+    let batches = hybrid.micro_batches as f64;
+    let [node, across, everyone] = [(8, 8), (8, 1), (64, 8)].map(|(ranks, linked)| Group { ranks, linked });
+    let gathered = (ExchangeUse::Parameters, Operation::Gather);
+    let scattered = (ExchangeUse::Gradients, Operation::Gather);
+    let summed = (ExchangeUse::Gradients, Operation::AllReduce);
+    let all_of =
+        |((of, operation), group, bytes): ((ExchangeUse, Operation), Group, f64)| (of, operation, group, bytes);
+    assert_eq!(
+        exchanged(&hybrid),
+        [(scattered, node, 4.0 * batches), (summed, across, 0.5 * batches), (gathered, node, 4.0 * batches)]
+            .map(all_of)
+    );
+    assert_eq!(
+        exchanged(&all),
+        [(scattered, everyone, 4.0 * batches), (gathered, everyone, 4.0 * batches)].map(all_of)
+    );
+    assert!(listing::layout_in_words(&hybrid).ends_with("parameters sharded in 8 groups"));
+    // The optimizer's part is that of eight GPUs as well.
+    let optimizer =
+        |answer: &Estimated| answer.step.components.iter().find(|(name, _)| *name == "Optimizer").unwrap().1;
+    assert!((optimizer(&hybrid) / optimizer(&all) / 8.0 - 1.0).abs() < 1e-6);
+    // Megatron's distributed optimizer in as many instances: once a step.
+    let megatron = of(Stack::MegatronCore, Sharding::Optimizer, 8);
+    assert_eq!(
+        exchanged(&megatron),
+        [(scattered, node, 2.0), (summed, across, 0.25), (gathered, node, 2.0)].map(all_of)
+    );
+    // Where nothing is sharded, groups change nothing, and the answer says so.
+    let [one, eight] = [1, 8].map(|groups| of(Stack::MegatronLm, Sharding::Nothing, groups));
+    assert_eq!(one.step, eight.step);
+    let said = |answer: &Estimated| listing::notes(answer).iter().any(|note| note.contains("dp_replicate"));
+    assert!(said(&eight) && !said(&one) && !said(&hybrid));
+    // A search takes each number that is asked about.
+    let settings = EstimateSettings { replicates: vec![1, 8], stack: Stack::Fsdp, ..EstimateSettings::default() };
+    let found = settings.answer(&model, &catalogue, &[], &[], go_on).unwrap().layouts;
+    for groups in [1, 8] {
+        assert!(found.ranked.iter().any(|layout| layout.degrees.replicate == groups), "{groups}");
+    }
+}
+
+#[test]
 fn a_step_of_one_s_own_moves_the_answer_to_it() {
     let catalogue = Catalogue::built_in();
     let model = known("llama-3.1-8b").unwrap();
@@ -555,6 +623,21 @@ fn what_is_not_possible_is_refused_with_what_would_do() {
         ),
         ("llama-3.1-8b", with(GivenLayout { pipeline: 64, ..GivenLayout::default() }), "is more than the layers (32)"),
         ("llama-3.1-8b", with(GivenLayout { expert: 2, ..GivenLayout::default() }), "the experts of a dense model"),
+        (
+            "llama-3.1-8b",
+            with(GivenLayout { replicate: 6, ..GivenLayout::default() }),
+            "dp-replicate = 6 does not divide the replicas (dp) (64); 4 does",
+        ),
+        (
+            "mixtral-8x7b",
+            with(GivenLayout { expert: 8, replicate: 16, ..GivenLayout::default() }),
+            "ep = 8 does not divide the ranks that share everything (tp × cp × dp ÷ dp-replicate) (4); 4 does",
+        ),
+        (
+            "llama-3.1-8b",
+            EstimateSettings { replicates: vec![5], ..usual() },
+            "no layout of 64 GPUs is possible; 0 layouts fit; left out: ",
+        ),
         ("llama-3.1-405b", EstimateSettings { gpus: 1, ..usual() }, "fits on no layout of 1 GPUs"),
         ("llama-3.1-8b", EstimateSettings { gpu: "Z9".to_owned(), ..usual() }, "the catalogue has no GPU \"Z9\""),
         (
@@ -598,13 +681,13 @@ proptest! {
     #[test]
     fn every_layout_that_is_possible_has_a_time(
         tensor in 0_u32..6, pipeline in 0_u32..5, context in 0_u32..3, expert in 0_u32..4, micro in 0_u32..4,
-        name in 0_usize..4, stack in 0_usize..6, kind in 0_usize..4, sharding in 0_usize..4, schedule in 0_usize..4,
+        name in 0_usize..4, stack in 0_usize..6, replicate in 0_u32..6, kind in 0_usize..4, sharding in 0_usize..4, schedule in 0_usize..4,
     ) {
         let catalogue = Catalogue::built_in();
         let model = known(["llama-3.1-8b", "mixtral-8x7b", "deepseek-v2-lite", "gpt2-xl"][name]).unwrap();
         let layout = GivenLayout {
             tensor: 1 << tensor, pipeline: 1 << pipeline, context: 1 << context, expert: 1 << expert,
-            micro_batch: 1 << micro, virtual_stages: 1,
+            micro_batch: 1 << micro, virtual_stages: 1, replicate: 1 << replicate,
             recomputation: Some(Recomputation::ALL[kind].0), sharding: Some(Sharding::ALL[sharding].0),
         };
         let settings = EstimateSettings {

@@ -143,7 +143,10 @@ fn a_script_of_megatron_is_its_model_and_its_layout() {
     assert_eq!([training.micro_batch, training.global_batch, training.sequence], [1, 128, 8192].map(Some));
     assert_eq!([training.sequence_parallel, training.distributed_optimizer], [Some(true); 2]);
     assert_eq!([training.recompute.as_deref(), training.precision.as_deref()], [Some("selective"), Some("bf16")]);
-    assert_eq!(file.notes, ["These options are not used: lr"]);
+    assert_eq!((training.replicate, file.notes), (None, vec!["These options are not used: lr".to_owned()]));
+    let instances = "--use-distributed-optimizer --num-distributed-optimizer-instances 4";
+    let hybrid = models::read_file(&SCRIPT.replace("--use-distributed-optimizer", instances)).unwrap();
+    assert_eq!((hybrid.training.replicate, hybrid.notes.len()), (Some(4), 1));
 }
 
 #[test]
@@ -202,6 +205,10 @@ fn deepspeed_says_how_and_asks_for_the_model() {
     assert_eq!(auto.missing[1].key, "train_batch_size");
     let wrong = refused(&text.replace("64", "60"));
     assert!(wrong.contains("60 is no multiple of 2·4 = 8 (nearest: 56)"), "{wrong}");
+    let mics = models::read_file(&text.replace("\"stage\": 3", "\"stage\": 3, \"mics_shard_size\": 8")).unwrap();
+    assert!(mics.notes[0].starts_with("mics_shard_size (8) is not used"), "{:?}", mics.notes);
+    let off = models::read_file(&text.replace("\"stage\": 3", "\"stage\": 3, \"mics_shard_size\": -1")).unwrap();
+    assert!(off.notes.is_empty(), "{:?}", off.notes);
     let offload = refused(&text.replace("\"stage\": 3", "\"stage\": 3, \"offload_param\": {\"device\": \"cpu\"}"));
     assert!(offload.contains("outside of the GPU"), "{offload}");
 }
@@ -328,7 +335,13 @@ fn torchtitans_pipelines_older_tables_and_open_questions() {
     let file = models::read_file(old).unwrap();
     assert_eq!([file.training.tensor, file.training.micro_batch, file.training.data], [8, 2, 32].map(Some));
     assert_eq!(file.training.software, Some("torchtitan-eager"));
-    assert!(file.notes[0].contains("hybrid sharding"), "{:?}", file.notes);
+    assert_eq!((file.training.replicate, file.notes.len()), (Some(2), 1));
+    assert!(file.notes[0].starts_with("Of every 2 layers one is computed again"), "{:?}", file.notes);
+    let settings = EstimateSettings::default().as_trained(&file.training);
+    assert_eq!((settings.gpus, settings.layout.unwrap().replicate, settings.replicates), (256, 2, vec![2]));
+    // Replicas that share nothing are no hybrid.
+    let replicas = models::read_file(&old.replace("shard_degree = 16", "shard_degree = 1")).unwrap().training;
+    assert_eq!((replicas.replicate, replicas.zero), (None, Some(0)));
 
     let outside = models::read_file(&format!("seed = 1\n{TORCHTITAN}")).unwrap();
     assert_eq!(outside.notes, ["Not used: job, training.steps, seed"]);

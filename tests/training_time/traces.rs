@@ -24,7 +24,7 @@ use collectune::{
         models::{Transformer, known},
         read::TrainingFile,
         samples::Communicator,
-        trace::{self, Trace, TraceError, TracedParts},
+        trace::{self, ProcessGroup, Trace, TraceError, TracedParts},
     },
 };
 use proptest::prelude::*;
@@ -154,6 +154,10 @@ fn a_trace_is_a_measured_step_of_the_layout_that_its_groups_say() {
     wide.inputs.as_mut().unwrap().hidden = 8192;
     let why = "rank0.json: it is of a model of width 8192, and 4096 is the width of the one that is asked about";
     assert_eq!(unused(&settings, &wide), [why]);
+    // Groups of hybrid sharding.
+    let mut hybrid = trace.clone();
+    hybrid.groups.push(ProcessGroup { name: "mesh_dp_replicate".into(), ranks: 4 });
+    assert_eq!(asked(&settings, &hybrid).traces[0].layout.replicate, 4);
     let mut odd = trace.clone();
     odd.groups[1].ranks = 3;
     assert!(unused(&settings, &odd)[0].contains("tp 3 × pp 1 × cp 1, which does not divide its 64 ranks"));
@@ -201,7 +205,7 @@ fn columns(model: &Transformer, device: &Device, degrees: Degrees, micro_batch: 
 fn a_traced_step_says_more_than_its_time() {
     let model = known("llama-3.1-8b").unwrap();
     let device = Device::of(&Catalogue::built_in(), "H100").unwrap();
-    let degrees = |tensor, pipeline, data| Degrees { tensor, pipeline, context: 1, expert: 1, data };
+    let degrees = |tensor, pipeline, data| Degrees { tensor, pipeline, context: 1, expert: 1, data, replicate: 1 };
     let measured = columns(&model, &device, degrees(8, 1, 8), 1);
     let asked = [(1, 1, 64, 1), (2, 1, 32, 2), (4, 2, 8, 2), (8, 4, 2, 1), (2, 4, 8, 4)]
         .map(|(tensor, pipeline, data, batch)| columns(&model, &device, degrees(tensor, pipeline, data), batch));

@@ -186,6 +186,11 @@ struct LayoutArguments {
     /// does]
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = named(&Sharding::ALL))]
     sharding: Vec<Sharding>,
+
+    /// Hybrid sharding: the number of groups of replicas that each hold everything between them; of several, the first
+    /// is that of a layout that is given [default: as the files say, else 1]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = arguments::up_to::<u32>(65_536))]
+    dp_replicate: Vec<u32>,
 }
 
 /// One of some values by their names.
@@ -215,6 +220,7 @@ impl LayoutArguments {
         }
         layout.recomputation = self.recompute.or(layout.recomputation);
         layout.sharding = self.sharding.first().copied().or(layout.sharding);
+        layout.replicate = self.dp_replicate.first().copied().unwrap_or(layout.replicate);
         Some(layout)
     }
 }
@@ -256,6 +262,9 @@ impl Estimate {
         settings.reserve_gib = self.reserve;
         if !self.layout.sharding.is_empty() {
             settings.shardings.clone_from(&self.layout.sharding);
+        }
+        if !self.layout.dp_replicate.is_empty() {
+            settings.replicates.clone_from(&self.layout.dp_replicate);
         }
         settings.listed = self.best as usize;
         settings.seed = self.seed;
@@ -415,7 +424,7 @@ fn for_people(name: &str, model: &Transformer, answer: &Estimated) -> String {
         text += &format!("\n{}\n{}", listing::trace_in_words(trace), table::of_listing(&listing::trace(trace)));
     }
     text += &format!("\n{}", table::of_listing(&listing::memory(&answer.step)));
-    text += &format!("\n{}.\n", listing::searched(&answer.layouts));
+    text += &format!("\n{}.\n", answer.layouts.in_words());
     text += &format!("\n{}", table::of_listing(&listing::layouts(&answer.layouts.ranked)));
     text
 }
@@ -433,6 +442,7 @@ fn json(model: &Transformer, answer: &Estimated, notes: &[String]) -> impl Seria
         cp: answer.degrees.context,
         ep: answer.degrees.expert,
         dp: answer.degrees.data,
+        dp_replicate: answer.degrees.replicate,
         virtual_stages: answer.virtual_stages,
         micro_batch: answer.micro_batch,
         micro_batches: answer.micro_batches,
@@ -504,6 +514,7 @@ fn ranked(layout: &RankedLayout) -> impl Serialize {
         cp: layout.degrees.context,
         ep: layout.degrees.expert,
         dp: layout.degrees.data,
+        dp_replicate: layout.degrees.replicate,
         virtual_stages: layout.virtual_stages,
         micro_batch: layout.micro_batch,
         recompute: name_of(&Recomputation::ALL, layout.recomputation),

@@ -13,6 +13,8 @@ pub struct GivenLayout {
     pub context: u32,
     /// GPUs over which experts are spread.
     pub expert: u32,
+    /// Groups of replicas that each hold everything between them (`dp_replicate`).
+    pub replicate: u32,
     /// Chunks of layers per stage.
     pub virtual_stages: u32,
     /// Sequences that a replica computes at once: `b`, at least 1.
@@ -37,6 +39,7 @@ impl Default for GivenLayout {
             pipeline: 1,
             context: 1,
             expert: 1,
+            replicate: 1,
             virtual_stages: 1,
             micro_batch: 1,
             recomputation: None,

@@ -12,6 +12,7 @@ use crate::{
     math::{Stream, exp},
     order::CompactSort,
     training_time::memory::capacity_bytes,
+    units::{count, grouped},
 };
 
 /// A layout with its time.
@@ -53,6 +54,18 @@ pub struct Layouts {
     pub left_out: BTreeMap<&'static str, u64>,
 }
 
+impl Layouts {
+    /// `1,024 layouts fit; left out: memory 312, tp 40`.
+    pub fn in_words(&self) -> String {
+        let fitting = format!("{} fit", count(self.fitting, "layout"));
+        if self.left_out.is_empty() {
+            return fitting;
+        }
+        let reasons = self.left_out.iter().map(|(reason, count)| format!("{reason} {}", grouped(*count)));
+        format!("{fitting}; left out: {}", reasons.collect::<Vec<_>>().join(", "))
+    }
+}
+
 /// The space of layouts that a search goes through.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchLimits {
@@ -66,6 +79,8 @@ pub struct SearchLimits {
     pub most_micro_batch: u32,
     /// What replicas may divide among them, by the sharding stage.
     pub shardings: Vec<Sharding>,
+    /// The numbers of groups of replicas that each hold everything between them.
+    pub replicates: Vec<u32>,
     /// Seed of the draws of the factors.
     pub seed: u64,
 }
@@ -124,7 +139,7 @@ pub fn search(
             let experts: Vec<u32> = if has_experts { divisors(ranks, 64).collect() } else { vec![1] };
             for expert in experts {
                 let data = data as u32;
-                let degrees = Degrees { tensor: *tensor, pipeline, context: *context, expert, data };
+                let degrees = Degrees { tensor: *tensor, pipeline, context: *context, expert, data, replicate: 1 };
                 of_degrees(question, degrees, calibrated, limits, capacity, &mut layouts, &mut found);
             }
         }
@@ -164,11 +179,20 @@ fn of_degrees(
                 *layouts.left_out.entry("chunks that do not divide the layers or the micro-batches").or_default() += 1;
                 continue;
             }
-            for sharding in &limits.shardings {
+            for (replicate, sharding) in limits
+                .replicates
+                .iter()
+                .flat_map(|groups| limits.shardings.iter().map(move |sharding| (*groups, *sharding)))
+            {
+                asked.degrees.replicate = replicate;
+                asked.sharding = sharding;
+                if let Err(error) = asked.check_sharers() {
+                    *layouts.left_out.entry(reason(&error)).or_default() += 1;
+                    continue;
+                }
                 // What is computed again takes time: where all fits without, it is not looked at.
                 for (recomputation, _) in Recomputation::ALL {
                     asked.recomputation = recomputation;
-                    asked.sharding = *sharding;
                     let memory_bytes = asked.memory().total();
                     if layouts.least_memory_bytes == 0.0 || memory_bytes < layouts.least_memory_bytes {
                         layouts.least_memory_bytes = memory_bytes;
@@ -181,11 +205,11 @@ fn of_degrees(
                     let columns = asked.columns_of(kernels);
                     layouts.fitting += 1;
                     found.push(RankedLayout {
-                        degrees,
+                        degrees: asked.degrees,
                         virtual_stages,
                         micro_batch,
                         recomputation,
-                        sharding: *sharding,
+                        sharding,
                         time_us: calibrated.factors.time_us(&columns),
                         interval_us: calibrated.interval_us(&columns),
                         memory_bytes,

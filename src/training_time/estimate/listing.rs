@@ -4,9 +4,10 @@ use super::{
     answer::{ComparedTrace, StepEstimate},
     collectives::LINKS,
     exchange::{Exchange, ExchangeUse, Operation, TimedExchange},
-    layouts::{Layouts, RankedLayout},
+    layouts::RankedLayout,
     question::Estimated,
     stack::{Recomputation, Sharding},
+    step::Degrees,
 };
 use crate::{
     collective::Collective,
@@ -56,9 +57,14 @@ pub fn layout_in_words(answer: &Estimated) -> String {
     });
     parts.push(match answer.sharding {
         Sharding::Nothing => "nothing sharded".to_owned(),
-        kind => format!("{} sharded", name_of(&Sharding::ALL, kind)),
+        kind => format!("{} sharded{}", name_of(&Sharding::ALL, kind), groups_in_words(answer.degrees)),
     });
     parts.join(", ")
+}
+
+/// ` in 8 groups` of hybrid sharding, else nothing.
+fn groups_in_words(degrees: Degrees) -> String {
+    if degrees.replicate > 1 { format!(" in {} groups", grouped(degrees.replicate.into())) } else { String::new() }
 }
 
 /// `tp 2, pp 4, dp 8, b 1` of a layout that was found.
@@ -129,6 +135,9 @@ pub fn notes(answer: &Estimated) -> Vec<String> {
             answer.step.capacity_bytes / GIB,
             part.to_lowercase()
         ));
+    }
+    if answer.degrees.replicate > 1 && answer.sharding == Sharding::Nothing {
+        notes.push("Groups of replicas (dp_replicate) change nothing: nothing is sharded".to_owned());
     }
     notes.extend(answer.unused_steps.iter().map(|why| format!("A measured step is not used: {why}")));
     notes
@@ -284,7 +293,7 @@ pub fn layouts(ranked: &[RankedLayout]) -> Listing {
         Column::numbers("dp", "replicas"),
         Column::numbers("Micro-batch", "sequences"),
         Column::words("Recomputed", "in the backward pass"),
-        Column::words("Sharded", "over the replicas"),
+        Column::words("Sharded", "over the replicas, or over those of a group (dp_replicate)"),
         Column::numbers("Step", "estimated time"),
         Column::numbers("Best", "share of draws of the errors, common and its own, in which it is the fastest"),
         Column::numbers("GiB", "memory of the fullest stage"),
@@ -301,21 +310,14 @@ pub fn layouts(ranked: &[RankedLayout]) -> Listing {
             whole(degrees.data),
             whole(layout.micro_batch),
             Entry::text(name_of(&Recomputation::ALL, layout.recomputation)),
-            Entry::text(name_of(&Sharding::ALL, layout.sharding)),
+            Entry::text(match layout.sharding {
+                Sharding::Nothing => "none".to_owned(),
+                kind => name_of(&Sharding::ALL, kind).to_owned() + &groups_in_words(degrees),
+            }),
             Entry::number(Some(layout.time_us), time),
             Entry::number(Some(layout.best_share), share),
             Entry::number(Some(layout.memory_bytes / GIB), |gib| format!("{gib:.1}")),
         ]
     };
     Listing { columns, rows: ranked.iter().map(row).collect() }
-}
-
-/// `1,024 layouts fit; left out: memory 312, tp 40`.
-pub fn searched(found: &Layouts) -> String {
-    let fitting = format!("{} fit", count(found.fitting, "layout"));
-    if found.left_out.is_empty() {
-        return fitting;
-    }
-    let reasons = found.left_out.iter().map(|(reason, count)| format!("{reason} {}", grouped(*count)));
-    format!("{fitting}; left out: {}", reasons.collect::<Vec<_>>().join(", "))
 }

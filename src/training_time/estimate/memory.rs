@@ -24,7 +24,7 @@ impl StepQuestion<'_> {
         let [parameters, of_experts] = self.rank_parameters();
         let spread = |from: Sharding, bytes: f64| {
             let share = |among: Group| if self.sharding >= from { 1.0 / f64::from(among.ranks) } else { 1.0 };
-            bytes * (parameters * share(self.replicas()) + of_experts * share(self.expert_replicas()))
+            bytes * (parameters * share(self.sharers()) + of_experts * share(self.expert_sharers()))
         };
         let copies = if self.schedule == Schedule::DualPipe { 2.0 } else { 1.0 };
         let is_fsdp = self.sharding == Sharding::Parameters;

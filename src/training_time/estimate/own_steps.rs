@@ -29,7 +29,7 @@ pub struct OwnStep {
 }
 
 /// The columns; `gpus` and `step_s` are needed.
-pub const COLUMNS: [&str; 12] = [
+pub const COLUMNS: [&str; 13] = [
     "gpus",
     "step_s",
     "tp",
@@ -42,6 +42,7 @@ pub const COLUMNS: [&str; 12] = [
     "global_batch",
     "recompute",
     "sharding",
+    "dp_replicate",
 ];
 
 /// Why a table can't be read.
@@ -121,6 +122,7 @@ fn row(record: Record<'_>, columns: [Option<usize>; COLUMNS.len()]) -> Result<Ow
             pipeline: count(3)?.unwrap_or(1),
             context: count(4)?.unwrap_or(1),
             expert: count(5)?.unwrap_or(1),
+            replicate: count(12)?.unwrap_or(1),
             micro_batch: count(6)?.unwrap_or(1),
             virtual_stages: count(7)?.unwrap_or(1),
             recomputation: match named(10)? {

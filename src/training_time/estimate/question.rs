@@ -52,6 +52,8 @@ pub struct EstimateSettings {
     pub reserve_gib: f64,
     /// What replicas may share in the layouts that are searched; empty for what the software usually does.
     pub shardings: Vec<Sharding>,
+    /// Groups of replicas that each hold everything between them, of layouts that are searched; none for 1.
+    pub replicates: Vec<u32>,
     /// The most layouts that are listed, the fastest ones.
     pub listed: usize,
     /// Collectives that were measured on the cluster.
@@ -78,6 +80,7 @@ impl Default for EstimateSettings {
             price_per_gpu_hour: None,
             reserve_gib: RESERVE_GIB,
             shardings: Vec::new(),
+            replicates: Vec::new(),
             listed: 20,
             collectives: MeasuredCollectives::default(),
             changes: Changes::default(),
@@ -105,6 +108,14 @@ pub enum EstimateError {
     TooManyGpus {
         /// The number of GPUs of all replicas and stages together.
         gpus: u64,
+    },
+    /// A rule leaves every layout out.
+    #[error("no layout of {gpus} GPUs is possible; {left_out}")]
+    NonePossible {
+        /// The number of GPUs of all replicas and stages together.
+        gpus: u64,
+        /// How many layouts which rule left out.
+        left_out: String,
     },
     /// Each possible layout needs more memory than a GPU has.
     #[error(
@@ -181,12 +192,12 @@ const MOST_MICRO_BATCH: u32 = 16;
 impl EstimateSettings {
     /// The question about a layout.
     fn question<'a>(&self, model: &'a Transformer, device: &'a Device, layout: GivenLayout) -> StepQuestion<'a> {
-        let GivenLayout { tensor, pipeline, context, expert, virtual_stages, micro_batch, .. } = layout;
+        let GivenLayout { tensor, pipeline, context, expert, replicate, virtual_stages, micro_batch, .. } = layout;
         let data = u32::try_from(self.gpus / layout.replica_gpus().max(1)).unwrap_or(u32::MAX).max(1);
         StepQuestion {
             model,
             device,
-            degrees: Degrees { tensor, pipeline, context, expert, data },
+            degrees: Degrees { tensor, pipeline, context, expert, data, replicate },
             virtual_stages,
             schedule: self.schedule,
             sequence: self.sequence,
@@ -225,6 +236,7 @@ impl EstimateSettings {
             (None, None) => None,
         };
         self.shardings.extend(sharding);
+        self.replicates.extend(file.replicate);
         if let Some(stack) = file.software.and_then(|name| by_name(&Stack::ALL, name)) {
             self.stack = stack;
         }
@@ -243,6 +255,7 @@ impl EstimateSettings {
                 pipeline: file.pipeline.unwrap_or(1),
                 context: file.context.unwrap_or(1),
                 expert: file.expert.unwrap_or(1),
+                replicate: file.replicate.unwrap_or(1),
                 virtual_stages: file.virtual_stages.unwrap_or(1),
                 micro_batch: file.micro_batch.unwrap_or(1),
                 recomputation,
@@ -311,6 +324,7 @@ impl EstimateSettings {
             listed: self.listed,
             most_micro_batch: MOST_MICRO_BATCH,
             shardings: if self.shardings.is_empty() { vec![self.stack.sharding()] } else { self.shardings.clone() },
+            replicates: if self.replicates.is_empty() { vec![1] } else { self.replicates.clone() },
             seed: self.seed,
         };
         let template = self.question(model, &device, GivenLayout::default());
@@ -325,6 +339,9 @@ impl EstimateSettings {
                 sharding: best.sharding,
                 ..template
             },
+            (None, None) if found.least_memory_bytes == 0.0 => {
+                return Err(EstimateError::NonePossible { gpus: self.gpus, left_out: found.in_words() });
+            }
             (None, None) => {
                 return Err(EstimateError::NothingFits {
                     gpus: self.gpus,

@@ -22,6 +22,9 @@ pub struct Degrees {
     pub expert: u32,
     /// Replicas of the model, each with its part of the batch.
     pub data: u32,
+    /// Groups of replicas that each hold everything between them, where it is sharded: `dp_replicate` of hybrid
+    /// sharding. 1 where all replicas share.
+    pub replicate: u32,
 }
 
 impl Degrees {
@@ -205,7 +208,7 @@ impl StepQuestion<'_> {
     /// # Errors
     /// Returns the first rule that it breaks, with the nearest value that would do.
     pub fn check(&self) -> Result<(), LayoutError> {
-        let Degrees { tensor, pipeline, context, expert, data } = self.degrees;
+        let Degrees { tensor, pipeline, context, expert, data, .. } = self.degrees;
         self.device.check(self.precision)?;
         for (layer, _) in &self.model.layers {
             let (heads, ..) = layer.attention.heads();
@@ -229,7 +232,16 @@ impl StepQuestion<'_> {
             let value = expert.into();
             return Err(LayoutError::TooMany { degree: "ep", value, what: "the experts of a dense model", of: 1 });
         }
-        Ok(())
+        self.check_sharers()
+    }
+
+    /// The part of [`Self::check`] that depends on what is sharded among whom.
+    pub(super) fn check_sharers(&self) -> Result<(), LayoutError> {
+        let Degrees { tensor, context, expert, data, .. } = self.degrees;
+        let groups = self.shard_groups();
+        divides("dp-replicate", groups.into(), "the replicas (dp)", data.into())?;
+        let of = u64::from(data / groups) * u64::from(context) * u64::from(tensor);
+        divides("ep", expert.into(), "the ranks that share everything (tp × cp × dp ÷ dp-replicate)", of)
     }
 
     fn place(&self) -> LayerPlace<'_> {
@@ -249,18 +261,36 @@ impl StepQuestion<'_> {
         }
     }
 
-    /// The group of ranks with the same part of every matrix: replicas and parts of sequences.
-    pub(super) fn replicas(&self) -> Group {
-        let Degrees { tensor, context, data, .. } = self.degrees;
-        Group::of(data.saturating_mul(context), tensor, self.device.linked_gpus)
+    /// Groups of replicas that each hold everything; 1 where nothing is sharded, and gradients are summed over all.
+    fn shard_groups(&self) -> u32 {
+        if self.sharding == Sharding::Nothing { 1 } else { self.degrees.replicate.max(1) }
     }
 
-    /// The group of ranks with the same experts. Experts are not cut, so that the ranks of a tensor group have other
-    /// ones each, as in Megatron with `--expert-tensor-parallel-size 1`.
-    pub(super) fn expert_replicas(&self) -> Group {
-        let Degrees { tensor, context, expert, data, .. } = self.degrees;
+    /// The ranks that share everything but experts: replicas and parts of sequences, of one of [`Self::shard_groups`].
+    pub(super) fn sharers(&self) -> Group {
+        let Degrees { tensor, context, data, .. } = self.degrees;
+        Group::of((data / self.shard_groups()).saturating_mul(context), tensor, self.device.linked_gpus)
+    }
+
+    /// The ranks that share the same experts. Experts are not cut, so that the ranks of a tensor group have other ones
+    /// each, as in Megatron with `--expert-tensor-parallel-size 1`.
+    pub(super) fn expert_sharers(&self) -> Group {
+        self.expert_replicas(self.degrees.data / self.shard_groups())
+    }
+
+    /// The ranks of some replicas with the same experts.
+    fn expert_replicas(&self, data: u32) -> Group {
+        let Degrees { tensor, context, expert, .. } = self.degrees;
         let (ranks, expert) = (data.saturating_mul(context).saturating_mul(tensor), expert.max(1));
         Group::of(ranks / expert, expert, self.device.linked_gpus)
+    }
+
+    /// The ranks that hold the same share of what is sharded, one of each of [`Self::shard_groups`].
+    fn owners(&self) -> Group {
+        let Degrees { tensor, context, data, .. } = self.degrees;
+        let groups = self.shard_groups();
+        let between = (data / groups).saturating_mul(context).saturating_mul(tensor);
+        Group::of(groups, between, self.device.linked_gpus)
     }
 
     /// The sums of the ranks that split a matrix: two in each direction of a layer.
@@ -422,22 +452,31 @@ impl StepQuestion<'_> {
         Exchange { of: ExchangeUse::Messages, operation: Operation::Message, group, bytes }
     }
 
-    /// What replicas exchange in a step, or by layer where they share the parameters: gradients and parameters without
-    /// experts, then those of experts. Without a byte where that is not exchanged.
-    fn replica_exchanges(&self) -> [Exchange; 4] {
+    /// What replicas exchange in a step, or by layer where they share the parameters: gradients, their sum over groups
+    /// that each hold everything, and parameters, without experts; then those of experts. Without a byte where that is
+    /// not exchanged.
+    fn replica_exchanges(&self) -> [Exchange; 6] {
         let [parameters, of_experts] = self.rank_parameters();
         let is_by_layer = self.sharding == Sharding::Parameters;
         let parts = if is_by_layer { self.layers_of_stage() } else { 1.0 };
         let of = |of, operation, group, bytes: f64| Exchange { of, operation, group, bytes: bytes / parts };
         let gradient_bytes = self.stack.gradient_bytes();
         let operation = |is_spread| if is_spread { Operation::Gather } else { Operation::AllReduce };
-        let (own, experts) = (self.replicas(), self.expert_replicas());
         let gathered = |is_spread| if is_spread { 2.0 } else { 0.0 };
         let is_spread = self.sharding != Sharding::Nothing;
+        let (own, owners) = (self.sharers(), self.owners());
+        // Gradients of experts are reduced over all replicas at once, unless parameters are shared.
+        let experts = if is_by_layer { self.expert_sharers() } else { self.expert_replicas(self.degrees.data) };
+        let of_owner =
+            |bytes: f64, sharers: Group| if owners.ranks > 1 { bytes / f64::from(sharers.ranks) } else { 0.0 };
+        let [gradients, of_expert_gradients] = [parameters, of_experts].map(|count| gradient_bytes * count);
+        let owned_experts = if is_by_layer { of_owner(of_expert_gradients, experts) } else { 0.0 };
         [
-            of(ExchangeUse::Gradients, operation(is_spread), own, gradient_bytes * parameters),
+            of(ExchangeUse::Gradients, operation(is_spread), own, gradients),
+            of(ExchangeUse::Gradients, Operation::AllReduce, owners, of_owner(gradients, own)),
             of(ExchangeUse::Parameters, Operation::Gather, own, gathered(is_spread) * parameters),
-            of(ExchangeUse::Gradients, operation(is_by_layer), experts, gradient_bytes * of_experts),
+            of(ExchangeUse::Gradients, operation(is_by_layer), experts, of_expert_gradients),
+            of(ExchangeUse::Gradients, Operation::AllReduce, owners, owned_experts),
             of(ExchangeUse::Parameters, Operation::Gather, experts, gathered(is_by_layer) * of_experts),
         ]
     }
@@ -448,11 +487,9 @@ impl StepQuestion<'_> {
 
     /// Exchanges of gradients and parameters that computing does not hide.
     fn data_exchange(&self, forward: &Times, backward: &Times, micro_batches: f64) -> f64 {
-        if self.replicas().ranks < 2 && self.expert_replicas().ranks < 2 {
-            return 0.0;
-        }
-        let [reduce, gather, reduce_experts, gather_experts] =
+        let [scatter, sum, gather, scatter_experts, sum_experts, gather_experts] =
             self.replica_exchanges().map(|exchange| self.device.exchange_us(&exchange));
+        let (reduce, reduce_experts) = (scatter + sum, scatter_experts + sum_experts);
         let pipeline = self.degrees.pipeline;
         if self.sharding == Sharding::Parameters {
             // Unit by unit: the gather of the next layer beside this one.
@@ -514,7 +551,7 @@ impl StepQuestion<'_> {
         let [parameters, of_experts] = self.rank_parameters();
         let share = |among: Group| if self.sharding == Sharding::Nothing { 1.0 } else { 1.0 / f64::from(among.ranks) };
         let bytes = if self.stack.is_fused() { 36.0 } else { 45.0 };
-        let own = parameters * share(self.replicas()) + of_experts * share(self.expert_replicas());
+        let own = parameters * share(self.sharers()) + of_experts * share(self.expert_sharers());
         self.device.pass_us(bytes * own, FUSED_SHARE)
     }
 }

@@ -48,11 +48,12 @@ type Degree = fn(&mut GivenLayout) -> &mut u32;
 
 /// The names of groups by which degrees are known: those of PyTorch's device mesh, as TorchTitan names its dimensions,
 /// and those of Megatron-LM (`megatron/core/parallel_state.py`).
-const GROUPS: [([&str; 2], Degree); 4] = [
+const GROUPS: [([&str; 2], Degree); 5] = [
     (["mesh_tp", "TENSOR_MODEL_PARALLEL_GROUP"], |layout| &mut layout.tensor),
     (["mesh_pp", "PIPELINE_MODEL_PARALLEL_GROUP"], |layout| &mut layout.pipeline),
     (["mesh_cp", "CONTEXT_PARALLEL_GROUP"], |layout| &mut layout.context),
     (["mesh_ep", "EXPERT_MODEL_PARALLEL_GROUP"], |layout| &mut layout.expert),
+    (["mesh_dp_replicate", "INTER_DISTRIBUTED_OPTIMIZER_INSTANCE_GROUP"], |layout| &mut layout.replicate),
 ];
 
 impl EstimateSettings {

@@ -1,7 +1,10 @@
 //! DeepSpeed's JSON configuration, which says how a model is trained and not which.
 
 use super::{MissingField, ModelFile, ModelFileError, TrainingSettings};
-use crate::text::yaml::{Fields, Node};
+use crate::text::{
+    whole,
+    yaml::{Fields, Node},
+};
 
 type Result<T> = std::result::Result<T, ModelFileError>;
 
@@ -46,6 +49,7 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
             "two of train_batch_size, train_micro_batch_size_per_gpu and gradient_accumulation_steps are needed",
         );
     }
+    let mut notes = Vec::new();
     let mut training = TrainingSettings {
         global_batch: batch[0],
         micro_batch: batch[1],
@@ -80,6 +84,13 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
             return Err(node.get("stage").unwrap_or(node).unexpected("stage", "0, 1, 2 or 3").into());
         }
         training.zero = Some(stage);
+        for key in ["mics_shard_size", "zero_hpz_partition_size"] {
+            let size = zero.optional(key).and_then(Node::text).and_then(whole).filter(|size| *size > 1);
+            notes.extend(size.map(|size| {
+                format!("{key} ({size}) is not used: parameters are taken as sharded over all replicas, unless the number of \
+                         groups that hold all of them is given (dp_replicate)")
+            }));
+        }
         training.overlap_reduce = Some(match zero.optional("overlap_comm") {
             Some(node) if !is_auto(node) => node.flag("overlap_comm")?,
             _ => stage == 3,
@@ -96,7 +107,8 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
         training.tensor = Some(node.count("autotp_size", 0)?.max(1));
     }
     let rest: Vec<&str> = fields.rest().map(|(key, ..)| key).collect();
-    let notes =
-        if rest.is_empty() { Vec::new() } else { vec![format!("These keys are not used: {}", rest.join(", "))] };
+    if !rest.is_empty() {
+        notes.push(format!("These keys are not used: {}", rest.join(", ")));
+    }
     Ok(ModelFile { training, missing, notes, ..ModelFile::default() })
 }

@@ -261,6 +261,7 @@ fn training(of: &mut Arguments) -> Result<TrainingSettings> {
         pipeline: Some(pipeline),
         context: Some(of.count("context_parallel_size", MOST)?.unwrap_or(1)),
         expert: Some(of.count("expert_model_parallel_size", MOST)?.unwrap_or(1)),
+        replicate: of.count("num_distributed_optimizer_instances", MOST)?,
         virtual_stages,
         sequence_parallel: Some(of.flag("sequence_parallel")),
         distributed_optimizer: Some(of.flag("use_distributed_optimizer")),

@@ -148,11 +148,6 @@ fn training(of: &mut Tables<'_>) -> Result<TrainingSettings> {
     let pipeline = of.degree("pipeline_parallel_degree")?;
     let replicated = of.open(&DATA, "data_parallel_replicate_degree")?.unwrap_or(1);
     let sharded = of.open(&DATA, "data_parallel_shard_degree")?;
-    if replicated > 1 && sharded != Some(1) {
-        of.notes.push(format!(
-            "Parameters are sharded within {replicated} groups each (hybrid sharding): estimated as sharded over all"
-        ));
-    }
     let of_replica = match of.open(&["training"], "local_batch_size")? {
         Some(batch) => batch,
         None => of.open(&["training"], "batch_size")?.unwrap_or(8),
@@ -175,6 +170,7 @@ fn training(of: &mut Tables<'_>) -> Result<TrainingSettings> {
         context: Some(of.degree("context_parallel_degree")?),
         expert: Some(of.degree("expert_parallel_degree")?),
         data: sharded.map(|sharded| sharded.saturating_mul(replicated)),
+        replicate: Some(replicated).filter(|groups| *groups > 1 && sharded != Some(1)),
         schedule: (pipeline > 1).then_some(schedule),
         virtual_stages: (pipeline > 1 && has_chunks).then_some(2),
         sequence_parallel: Some(tensor > 1),
@@ -213,7 +209,7 @@ fn recomputed(of: &mut Tables<'_>) -> Result<Option<String>> {
         None | Some((_, "selective")) => {
             if option != "op" {
                 of.notes.push(format!(
-                    "Every {option}th layer is computed again: estimated as every second product (operators)"
+                    "Of every {option} layers one is computed again: estimated as every second product (operators)"
                 ));
             }
             Some("operators")

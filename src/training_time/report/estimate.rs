@@ -93,7 +93,7 @@ pub(crate) fn report(
             }
             sections.push(
                 Section {
-                    text: vec![sentence(&listing::searched(&answer.layouts))],
+                    text: vec![sentence(&answer.layouts.in_words())],
                     charts: vec![charts::time_over_memory(&answer.layouts)],
                     tables: vec![Exhibit::new(
                         "layouts",

@@ -587,6 +587,40 @@ fn hybrid_sharding_shares_within_groups_and_sums_gradients_between_them() {
 }
 
 #[test]
+fn fsdp_without_resharding_gathers_once_a_pass_and_keeps_all_weights() {
+    let catalogue = Catalogue::built_in();
+    let model = known("llama-3.1-8b").unwrap();
+    let of = |stack: Stack, sharding: Sharding, pipeline: u32| {
+        let layout = Some(GivenLayout { pipeline, sharding: Some(sharding), ..GivenLayout::default() });
+        let settings = EstimateSettings { stack, layout, ..EstimateSettings::default() };
+        settings.answer(&model, &catalogue, &[], &[], |_| std::ops::ControlFlow::Continue(())).unwrap()
+    };
+    let parameters = model.parameters() as f64;
+    let gathered = |answer: &Estimated| {
+        let is_gather = |timed: &&TimedExchange| timed.exchange.of == ExchangeUse::Parameters;
+        let of = answer.exchanges.iter().find(is_gather).unwrap();
+        of.times * of.exchange.bytes / parameters / answer.micro_batches as f64
+    };
+    for stack in [Stack::TorchTitan, Stack::TorchTitanEager, Stack::Fsdp] {
+        let [reshards, keeps] = [Sharding::Parameters, Sharding::Gradients].map(|sharding| of(stack, sharding, 1));
+        for (answer, bytes) in [(&reshards, 4.0), (&keeps, 2.0)] {
+            assert!((gathered(answer) - bytes).abs() < 1e-3, "{stack:?}: {}", gathered(answer));
+        }
+        let [shared, whole] = [&reshards, &keeps].map(|answer| answer.step.memory.weights / parameters);
+        let own = if stack == Stack::Fsdp { 2.0 / 64.0 } else { 0.0 };
+        assert!((whole - 2.0 - own).abs() < 1e-3 && shared < 0.2, "{stack:?}: {shared} and {whole}");
+        assert_eq!(reshards.step.memory.gradients, keeps.step.memory.gradients);
+        // With stages the weights of one stay gathered.
+        let staged = of(stack, Sharding::Parameters, 4).step.memory.weights / parameters;
+        assert!((0.5..0.8).contains(&staged), "{stack:?}: {staged}");
+    }
+    // ZeRO 2 of DeepSpeed gathers once a step, and has its weights whole in any case.
+    let zero = of(Stack::DeepSpeed, Sharding::Gradients, 1);
+    assert!((gathered(&zero) * zero.micro_batches as f64 - 2.0).abs() < 1e-3, "{}", gathered(&zero));
+    assert!((zero.step.memory.weights / parameters - 2.0).abs() < 1e-3);
+}
+
+#[test]
 fn a_step_of_one_s_own_moves_the_answer_to_it() {
     let catalogue = Catalogue::built_in();
     let model = known("llama-3.1-8b").unwrap();

@@ -330,6 +330,14 @@ fn torchtitans_pipelines_older_tables_and_open_questions() {
     let training = models::read_file(&piped).unwrap().training;
     assert_eq!([training.micro_batch, training.micro_batches, training.virtual_stages], [1, 4, 2].map(Some));
 
+    let reshards = |text: &str, word: &str| {
+        let of = format!("[parallelism]\nfsdp_reshard_after_forward = \"{word}\"");
+        let file = models::read_file(&text.replace("[parallelism]", &of)).unwrap();
+        (file.training.zero, file.notes.iter().any(|note| note.contains("is estimated as \"never\"")))
+    };
+    assert_eq!(["default", "always", "never"].map(|word| reshards(TORCHTITAN, word).0), [3, 3, 2].map(Some));
+    assert_eq!(["default", "always"].map(|word| reshards(&piped, word)), [(Some(3), false), (Some(3), true)]);
+
     let old = "[model]\nname = \"llama3\"\nflavor = \"70B\"\n[training]\nbatch_size = 2\ntensor_parallel_degree = 8\n\
                data_parallel_shard_degree = 16\ndata_parallel_replicate_degree = 2\n";
     let file = models::read_file(old).unwrap();

@@ -27,9 +27,14 @@ impl StepQuestion<'_> {
             bytes * (parameters * share(self.sharers()) + of_experts * share(self.expert_sharers()))
         };
         let copies = if self.schedule == Schedule::DualPipe { 2.0 } else { 1.0 };
-        let is_fsdp = self.sharding == Sharding::Parameters;
-        // FSDP keeps its shares in single precision, and one unit at a time in half.
+        // FSDP keeps its shares in single precision; gathered in half are two units at a time, or all.
         let unit = 2.0 * parameters / f64::from(self.model.depth().max(1)) * f64::from(degrees.pipeline);
+        let gathered = match (self.is_by_layer(), self.stays_gathered()) {
+            (true, true) => 2.0 * (parameters + of_experts),
+            (true, false) => 2.0 * unit,
+            (false, _) => 0.0,
+        };
+        let weights_from = if self.is_by_layer() { self.sharding } else { Sharding::Parameters };
         let (weight_bytes, gradient_bytes) = match self.stack {
             Stack::TorchTitan | Stack::TorchTitanEager => (0.0, 4.0),
             Stack::Fsdp => (2.0, 2.0),
@@ -47,7 +52,7 @@ impl StepQuestion<'_> {
         let has_logits = !is_first || stages == 1;
         let columns = f64::from(self.model.vocabulary) / f64::from(degrees.tensor);
         StageMemory {
-            weights: copies * (spread(Sharding::Parameters, weight_bytes) + if is_fsdp { 2.0 * unit } else { 0.0 }),
+            weights: copies * (spread(weights_from, weight_bytes) + gathered),
             gradients: spread(Sharding::Gradients, gradient_bytes),
             optimizer: spread(Sharding::Optimizer, 12.0),
             activations: in_flight * kept,

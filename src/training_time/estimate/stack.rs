@@ -36,6 +36,11 @@ impl Stack {
         matches!(self, Self::MegatronCore | Self::TorchTitan)
     }
 
+    /// Whether it is PyTorch's FSDP, which gathers and reduces layer by layer.
+    pub const fn is_fsdp(self) -> bool {
+        matches!(self, Self::TorchTitan | Self::TorchTitanEager | Self::Fsdp)
+    }
+
     /// Whether dropout is a pass of its own.
     pub const fn drops_out(self) -> bool {
         matches!(self, Self::MegatronLm)
@@ -81,7 +86,8 @@ pub enum Sharding {
     /// The optimizer's states: ZeRO 1, Megatron's distributed optimizer.
     #[default]
     Optimizer,
-    /// Gradients as well: ZeRO 2.
+    /// Gradients as well: ZeRO 2, and FSDP whose parameters stay gathered until the backward pass (`SHARD_GRAD_OP`,
+    /// `reshard_after_forward` false).
     Gradients,
     /// Parameters as well: ZeRO 3, FSDP.
     Parameters,

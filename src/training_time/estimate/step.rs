@@ -261,6 +261,17 @@ impl StepQuestion<'_> {
         }
     }
 
+    /// Whether what is shared is gathered and reduced layer by layer, in each pass of a micro-batch.
+    pub(super) fn is_by_layer(&self) -> bool {
+        self.sharding == Sharding::Parameters || self.sharding == Sharding::Gradients && self.stack.is_fsdp()
+    }
+
+    /// Whether parameters that were gathered layer by layer stay so for the backward pass. With stages, TorchTitan keeps
+    /// them over all micro-batches.
+    pub(super) fn stays_gathered(&self) -> bool {
+        self.is_by_layer() && (self.sharding == Sharding::Gradients || self.degrees.pipeline > 1)
+    }
+
     /// Groups of replicas that each hold everything; 1 where nothing is sharded, and gradients are summed over all.
     fn shard_groups(&self) -> u32 {
         if self.sharding == Sharding::Nothing { 1 } else { self.degrees.replicate.max(1) }
@@ -457,7 +468,7 @@ impl StepQuestion<'_> {
     /// not exchanged.
     fn replica_exchanges(&self) -> [Exchange; 6] {
         let [parameters, of_experts] = self.rank_parameters();
-        let is_by_layer = self.sharding == Sharding::Parameters;
+        let is_by_layer = self.is_by_layer();
         let parts = if is_by_layer { self.layers_of_stage() } else { 1.0 };
         let of = |of, operation, group, bytes: f64| Exchange { of, operation, group, bytes: bytes / parts };
         let gradient_bytes = self.stack.gradient_bytes();
@@ -491,16 +502,16 @@ impl StepQuestion<'_> {
             self.replica_exchanges().map(|exchange| self.device.exchange_us(&exchange));
         let (reduce, reduce_experts) = (scatter + sum, scatter_experts + sum_experts);
         let pipeline = self.degrees.pipeline;
-        if self.sharding == Sharding::Parameters {
+        if self.is_by_layer() {
             // Unit by unit: the gather of the next layer beside this one.
             let depth = f64::from(self.model.depth().max(1));
+            let [again, again_experts] = if self.stays_gathered() { [0.0; 2] } else { [gather, gather_experts] };
             let shown_forward = (gather - (forward.compute + forward.attention) / depth).max(0.0);
-            let shown_backward = (gather + reduce - (backward.compute + backward.attention) / depth).max(0.0);
+            let shown_backward = (again + reduce - (backward.compute + backward.attention) / depth).max(0.0);
             let shown_experts = (gather_experts - forward.experts / depth).max(0.0)
-                + (gather_experts + reduce_experts - backward.experts / depth).max(0.0);
+                + (again_experts + reduce_experts - backward.experts / depth).max(0.0);
             let once =
-                self.layers_of_stage() * (shown_forward + shown_backward + shown_experts) + 2.0 * gather + reduce;
-            // With stages, parameters stay gathered over the micro-batches.
+                self.layers_of_stage() * (shown_forward + shown_backward + shown_experts) + gather + again + reduce;
             return once * if pipeline == 1 { micro_batches } else { 1.0 };
         }
         if !self.stack.overlaps_gradients() {
@@ -527,12 +538,12 @@ impl StepQuestion<'_> {
         if self.degrees.pipeline > 1 {
             found.push((self.message(), 2.0 * f64::from(self.virtual_stages.max(1)) * micro_batches));
         }
-        let is_by_layer = self.sharding == Sharding::Parameters;
+        let is_by_layer = self.is_by_layer();
         let once = if is_by_layer { self.layers_of_stage() } else { 1.0 };
         let repeats = if is_by_layer && self.degrees.pipeline == 1 { micro_batches } else { 1.0 };
         found.extend(self.replica_exchanges().map(|exchange| {
-            // Shared parameters are gathered in both directions.
-            let gathers = if is_by_layer && exchange.of == ExchangeUse::Parameters { 2.0 } else { 1.0 };
+            let is_again = is_by_layer && exchange.of == ExchangeUse::Parameters && !self.stays_gathered();
+            let gathers = if is_again { 2.0 } else { 1.0 };
             (exchange, once * repeats * gathers)
         }));
         found.retain(|(exchange, _)| exchange.group.ranks > 1 && exchange.bytes > 0.0);

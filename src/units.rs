@@ -89,7 +89,10 @@ pub fn significant(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
     }
-    if magnitude != 0.0 && !(1e-4..1e9).contains(&magnitude) {
+    if magnitude == 0.0 {
+        return "0".to_owned();
+    }
+    if !(1e-4..1e9).contains(&magnitude) {
         return format!("{value:.3e}");
     }
     let decimals = match magnitude {
@@ -215,7 +218,7 @@ mod tests {
 
     #[test]
     fn numbers_keep_four_digits() {
-        assert_eq!(significant(0.0), "0.0000");
+        assert_eq!([0.0, -0.0].map(significant), ["0", "0"]);
         assert_eq!(significant(1234.5), "1234");
         assert_eq!(significant(f64::NAN), "–");
         assert_eq!(percent(-0.44), "−0.4 %");

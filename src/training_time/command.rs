@@ -69,7 +69,9 @@ pub(super) fn estimate(bundle: &Bundle, changed: &Choices, model: &str) -> Comma
         command.word("--best-layout");
     }
     let traces: Vec<String> = bundle.traces.iter().map(|(name, _)| name.clone()).collect();
-    let others = [("--steps", &bundle.own_step_files), ("--trace", &traces), ("--catalogue", &bundle.catalogue_files)];
+    let mut tables: Vec<String> = bundle.own_steps.iter().map(|(name, _)| name.clone()).collect();
+    tables.dedup();
+    let others = [("--steps", &tables), ("--trace", &traces), ("--catalogue", &bundle.catalogue_files)];
     for (option, names) in others {
         if !names.is_empty() {
             command.word(option);

@@ -16,7 +16,8 @@ use collectune::{
             exchange::{Exchange, ExchangeUse, Group, Operation, TimedExchange},
             factors::{Factors, LEARNT, MeasuredColumns, WITH_OWN_STEPS, WITHOUT_STEPS},
             given_layout::GivenLayout,
-            listing, own_steps,
+            listing,
+            own_steps::{self, NamedStep},
             question::{EstimateSettings, Estimated},
             stack::{Recomputation, Sharding, Stack},
             step::{Degrees, Schedule, StepQuestion},
@@ -631,12 +632,15 @@ fn a_step_of_one_s_own_moves_the_answer_to_it() {
     let seconds = before.step.time_us / 1e6 * 1.3;
     let rows: String = (0..3).map(|_| format!("64,{seconds},2,2\n")).collect();
     let mut problems = Problems::default();
-    let own = own_steps::read_text(&format!("gpus,step_s,tp,micro_batch\n{rows}"), &mut problems).unwrap();
-    assert_eq!((own.len(), problems.count), (3, 0));
+    let own = own_steps::read_text(&format!("gpus,step_s,tp,micro_batch\n{rows}64,3,5,2\n"), &mut problems).unwrap();
+    assert_eq!((own.len(), problems.count), (4, 0));
+    let own: Vec<NamedStep> = own.into_iter().map(|step| ("steps.csv".to_owned(), step)).collect();
     let after = settings.answer(&model, &catalogue, &own, &[], go_on).unwrap();
     assert!((after.step.time_us / before.step.time_us / 1.3 - 1.0).abs() < 0.02, "{}", after.step.time_us);
     let width = |answer: &Estimated| ln(answer.step.interval_us[1] / answer.step.interval_us[0]);
     assert!(width(&after) < width(&before));
+    assert_eq!((after.own_steps, after.unused_steps.len()), (3, 1));
+    assert!(after.unused_steps[0].starts_with("steps.csv, line 5: tp × pp × cp = 5"), "{}", after.unused_steps[0]);
 }
 
 #[test]

@@ -652,7 +652,8 @@ fn a_training_log_is_a_model_with_its_layout_and_a_measured_step() {
         read.files[0].holds,
         "a model of 7.50 billion parameters; a step took 6.500 s, the median of 3 iterations"
     );
-    let step = read.own_steps_of("train.log")[0];
+    let (name, step) = &read.own_steps_of("train.log")[0];
+    assert_eq!((name.as_str(), step.line), ("train.log", Some(LOG.lines().count() as u64 - 1)));
     assert_eq!((step.gpus, step.layout.tensor, step.global_batch, step.time_us), (16, 2, Some(128), 6_500_000.0));
     // What comes before the arguments, a shell's trace of hundreds of kilobytes, hides none of them.
     let traced = format!("{}{LOG}", "+ export A=B\n".repeat(40_000));

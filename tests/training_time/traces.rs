@@ -164,7 +164,7 @@ fn a_trace_is_a_measured_step_of_the_layout_that_its_groups_say() {
     // A layout that is not possible for the model is said too.
     let mut stages = trace;
     stages.groups[1].ranks = 64;
-    assert!(unused(&settings, &stages)[0].starts_with("a trace: tp = 64 does not divide the attention heads (32)"));
+    assert!(unused(&settings, &stages)[0].starts_with("rank0.json: tp = 64 does not divide the attention heads (32)"));
 }
 
 #[test]

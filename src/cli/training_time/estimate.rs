@@ -33,7 +33,7 @@ use crate::{
             given_layout::GivenLayout,
             layouts::{MOST_GPUS, RankedLayout},
             listing::{self, name_of},
-            own_steps::{self, OwnStep},
+            own_steps::{self, NamedStep},
             question::{EstimateSettings, Estimated},
             stack::{Recomputation, Sharding, Stack},
             step::Schedule,
@@ -287,7 +287,7 @@ struct Asked {
     model: Transformer,
     settings: EstimateSettings,
     /// The steps that logs among the files measured, one a log.
-    steps: Vec<OwnStep>,
+    steps: Vec<NamedStep>,
 }
 
 /// Reads what some words name, by name or in a file.
@@ -298,7 +298,7 @@ fn read_models(words: &[String]) -> Result<Asked, CliError> {
     for word in words {
         let (name, file) = model(word)?;
         match EstimateSettings::logged_step(&file) {
-            Some(Some(step)) => steps.push(step),
+            Some(Some(step)) => steps.push((name.clone(), step)),
             Some(None) => {
                 terminal::say("note", &format!("{name}: its steps are not used: it does not say on how many GPUs"));
             }
@@ -342,13 +342,16 @@ fn model(word: &str) -> Result<(String, ModelFile), CliError> {
 }
 
 /// Steps of one's own; rows that can't be read are named.
-fn own(path: &Path) -> Result<Vec<OwnStep>, CliError> {
+fn own(path: &Path) -> Result<Vec<NamedStep>, CliError> {
     let text = String::from_utf8_lossy(&files::bytes(path)?).into_owned();
     let mut problems = Problems::default();
     let name = files::name(path);
     let read = own_steps::read_text(&text, &mut problems);
     files::say_problems(&name, &problems);
-    read.or_else(|error| refuse(format!("{}: {error}", visible(&name))))
+    match read {
+        Ok(steps) => Ok(steps.into_iter().map(|step| (name.clone(), step)).collect()),
+        Err(error) => refuse(format!("{}: {error}", visible(&name))),
+    }
 }
 
 /// The traces of files. Fails if one can't be read.

@@ -223,8 +223,7 @@ impl Gathering<'_> {
             }
             TrainingFile::OwnSteps(steps) => {
                 self.bundle.files[index].rows = steps.len();
-                self.bundle.own_steps.extend(steps);
-                self.bundle.own_step_files.push(path.to_owned());
+                self.bundle.own_steps.extend(steps.into_iter().map(|step| (path.to_owned(), step)));
                 ("measured steps of one's own".to_owned(), FileUse::Used)
             }
             TrainingFile::Trace(trace) => {

@@ -13,7 +13,7 @@ pub use questions::{Answers, Candidate, FileAnswer, FileQuestion, QuestionKind, 
 
 use super::{
     catalogue::Catalogue,
-    estimate::{own_steps::OwnStep, question::EstimateSettings},
+    estimate::{own_steps::NamedStep, question::EstimateSettings},
     models::ModelFile,
     read::{ConfiguredRun, Sampling, TrainingFile, name::leaf},
     regressors::SavedModel,
@@ -104,9 +104,7 @@ pub struct Bundle {
     /// Models whose steps can be estimated, and how they are trained, each with its file's name.
     pub model_files: Vec<(String, ModelFile)>,
     /// Measured steps of tables, which name no model.
-    pub own_steps: Vec<OwnStep>,
-    /// The names of the files that they are from.
-    pub own_step_files: Vec<String>,
+    pub own_steps: Vec<NamedStep>,
     /// Traces of training steps, each with its file's name.
     pub traces: Vec<(String, Trace)>,
     /// The names of the files of catalogues.
@@ -125,9 +123,11 @@ impl Bundle {
     }
 
     /// The measured steps of a model: those of tables, which name none, and that of its own log.
-    pub fn own_steps_of(&self, model: &str) -> Vec<OwnStep> {
-        let logged = self.training_of(model).filter_map(|(_, file)| EstimateSettings::logged_step(file)?);
-        self.own_steps.iter().copied().chain(logged).collect()
+    pub fn own_steps_of(&self, model: &str) -> Vec<NamedStep> {
+        let logged = self
+            .training_of(model)
+            .filter_map(|(name, file)| Some((name.to_owned(), EstimateSettings::logged_step(file)??)));
+        self.own_steps.iter().cloned().chain(logged).collect()
     }
 
     /// Memory of a run's device in GiB: what the run says, else the catalogue of the GPU of a cluster, by index.

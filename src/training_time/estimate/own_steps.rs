@@ -22,11 +22,14 @@ pub struct OwnStep {
     pub global_batch: Option<u64>,
     /// The time of the whole step in µs.
     pub time_us: f64,
-    /// The line of the table, from 1.
-    pub line: u64,
+    /// The line in its file, from 1; `None` of a trace.
+    pub line: Option<u64>,
     /// What its time goes into, where it was traced.
     pub parts: Option<TracedParts>,
 }
+
+/// A step with the name of its file.
+pub type NamedStep = (String, OwnStep);
 
 /// The columns; `gpus` and `step_s` are needed.
 pub const COLUMNS: [&str; 13] = [
@@ -142,7 +145,7 @@ fn row(record: Record<'_>, columns: [Option<usize>; COLUMNS.len()]) -> Result<Ow
         },
         sequence: count(8)?,
         global_batch: count(9)?.map(u64::from),
-        line: record.line(),
+        line: Some(record.line()),
         parts: None,
     })
 }

@@ -12,15 +12,18 @@ use super::{
     factors::{LEARNT, MeasuredColumns},
     given_layout::GivenLayout,
     layouts::{self, Layouts, MOST_GPUS, SearchLimits},
-    own_steps::{OwnStep, by_name},
+    own_steps::{NamedStep, OwnStep, by_name},
     stack::{Recomputation, Sharding, Stack},
     step::{Degrees, LayoutError, Schedule, StepColumns, StepQuestion},
 };
-use crate::training_time::{
-    catalogue::Catalogue,
-    memory::RESERVE_GIB,
-    models::{ModelFile, TrainingSettings, Transformer},
-    trace::Trace,
+use crate::{
+    text::excerpt,
+    training_time::{
+        catalogue::Catalogue,
+        memory::RESERVE_GIB,
+        models::{ModelFile, TrainingSettings, Transformer},
+        trace::Trace,
+    },
 };
 
 /// A step that is asked about; `None` is chosen as usual.
@@ -276,7 +279,7 @@ impl EstimateSettings {
             sequence: file.training.sequence,
             global_batch: settings.global_batch,
             time_us: measured.time_us,
-            line: measured.line,
+            line: Some(measured.line),
             parts: None,
         }))
     }
@@ -302,7 +305,7 @@ impl EstimateSettings {
         &self,
         model: &Transformer,
         catalogue: &Catalogue,
-        own: &[OwnStep],
+        own: &[NamedStep],
         traces: &[(String, Trace)],
         progress: impl FnMut(f64) -> ControlFlow<()>,
     ) -> Result<Estimated, EstimateError> {
@@ -313,7 +316,7 @@ impl EstimateSettings {
         device.collectives.clone_from(&self.collectives);
         let (traced, mut unused_steps) = self.traced(model, catalogue, &mut device, traces);
         // Steps of one's own ran with what was measured, and without what is only asked about.
-        let steps: Vec<OwnStep> = own.iter().copied().chain(traced.iter().map(|(_, step)| *step)).collect();
+        let steps: Vec<&NamedStep> = own.iter().chain(&traced).collect();
         let (calibrated, unused) = self.calibrated(model, &device, &steps);
         unused_steps.extend(unused);
         let traces = traced.into_iter().filter_map(|(name, step)| self.compared(model, &device, name, &step)).collect();
@@ -432,23 +435,25 @@ impl EstimateSettings {
     }
 
     /// The factors, moved by steps of one's own; with those that can't be used.
-    fn calibrated(&self, model: &Transformer, device: &Device, steps: &[OwnStep]) -> (Calibrated, Vec<String>) {
+    fn calibrated(&self, model: &Transformer, device: &Device, steps: &[&NamedStep]) -> (Calibrated, Vec<String>) {
         let mut columns = Vec::new();
         let mut unused = Vec::new();
         // Traces of ranks of one job are one step together.
         let weight = |step: &OwnStep| {
-            let is_same = |other: &&OwnStep| {
+            let is_same = |(_, other): &&&NamedStep| {
                 let of = |step: &OwnStep| (step.gpus, step.layout, step.sequence, step.global_batch);
                 other.parts.is_some() && of(other) == of(step)
             };
             if step.parts.is_some() { 1.0 / steps.iter().filter(is_same).count() as f64 } else { 1.0 }
         };
-        for step in steps {
-            let OwnStep { time_us, parts, .. } = *step;
+        for (name, step) in steps {
+            let OwnStep { time_us, parts, line, .. } = *step;
             match self.own_columns(model, device, step) {
                 Ok(own) => columns.push(MeasuredColumns { columns: own, time_us, weight: weight(step), parts }),
-                Err(error) if parts.is_some() => unused.push(format!("a trace: {error}")),
-                Err(error) => unused.push(format!("line {}: {error}", step.line)),
+                Err(error) => {
+                    let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
+                    unused.push(format!("{}{line}: {error}", excerpt(name)));
+                }
             }
         }
         let factors = if columns.is_empty() { LEARNT } else { LEARNT.moved_by(&columns) };

@@ -1,7 +1,11 @@
 //! Traces beside an estimate: a step of one's own with its parts, and collectives that were measured.
 
 use super::{
-    answer::ComparedTrace, collectives::MeasuredCurve, device::Device, given_layout::GivenLayout, own_steps::OwnStep,
+    answer::ComparedTrace,
+    collectives::MeasuredCurve,
+    device::Device,
+    given_layout::GivenLayout,
+    own_steps::{NamedStep, OwnStep},
     question::EstimateSettings,
 };
 use crate::{
@@ -64,7 +68,7 @@ impl EstimateSettings {
         catalogue: &Catalogue,
         device: &mut Device,
         traces: &[(String, Trace)],
-    ) -> (Vec<(String, OwnStep)>, Vec<String>) {
+    ) -> (Vec<NamedStep>, Vec<String>) {
         let (mut steps, mut unused) = (Vec::new(), Vec::new());
         for (name, trace) in traces {
             match self.traced_step(model, catalogue, device, trace) {
@@ -117,7 +121,7 @@ impl EstimateSettings {
             sequence: None,
             global_batch: None,
             time_us: trace.step_us,
-            line: 0,
+            line: None,
             parts: Some(trace.parts),
         };
         if let Some(inputs) = trace.inputs {

@@ -18,7 +18,7 @@ const MARKUP: &str = "<img src=x onerror=document.body.remove()>";
 fn once_idle_the_page_asks_for_nothing() {
     let page = Page::open();
     let before = page.requests();
-    page.drop_files(&[("sweep.csv", sweep(14, 16).as_bytes())]);
+    page.drop_files(&[("sweep.csv", sweep(8, 4).as_bytes())]);
     page.wait_until_idle();
     page.show("Model");
     page.fill("Trees", "2000");

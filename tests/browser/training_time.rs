@@ -356,9 +356,9 @@ fn what_was_measured_goes_into_an_estimated_step() {
         all_reduce_perf,1,8,16777216,200,146.8,DEFAULT,DEFAULT,0\nall_reduce_perf,1,8,33554432,400,146.8,DEFAULT,DEFAULT,0\n\
         all_reduce_perf,1,8,67108864,800,146.8,DEFAULT,DEFAULT,0\nall_reduce_perf,1,8,33554432,300,195.7,RING,SIMPLE,16\n";
     let trace = br#"{"distributedInfo": {"world_size": 8}, "traceEvents": [
-        {"cat": "user_annotation", "name": "ProfilerStep#1", "ts": 1e6, "dur": 1e6},
-        {"cat": "kernel", "name": "nvjet", "ts": 1e6, "dur": 7e5},
-        {"cat": "kernel", "name": "flash_fwd", "ts": 17e5, "dur": 1e5}]}"#;
+        {"cat": "user_annotation", "name": "ProfilerStep#1", "ts": 3e7, "dur": 3e7},
+        {"cat": "kernel", "name": "nvjet", "ts": 3e7, "dur": 21e6},
+        {"cat": "kernel", "name": "flash_fwd", "ts": 51e6, "dur": 3e6}]}"#;
     let page = Page::with_files(&[("config.json", MODEL), ("rank0.json", trace), ("sweep.csv", sweep)]);
     page.wait_until_idle();
     page.click("link", "Tuning");
@@ -368,7 +368,7 @@ fn what_was_measured_goes_into_an_estimated_step() {
     assert!(page.fragment().contains("x.tensor-curve=1x8"), "{}", page.fragment());
     page.wait_until(|| answer(&page).contains("by 1 step of your own"), "the trace is a step");
     page.show("Traces");
-    page.wait_for_text("rank0.json has a step of 1.000 s on 8 GPUs");
+    page.wait_for_text("rank0.json has a step of 30.00 s on 8 GPUs");
     page.show("Exchanges");
     assert!(page.rows("What ranks exchange") >= 1);
     page.run(SLIDE, &["Operators of a layer".into(), "1.5".into()]);

@@ -264,12 +264,12 @@ fn an_estimate_takes_what_was_measured() {
     assert!((tensor["time_us"].as_f64().unwrap() - 400.0).abs() < 1.0, "{tensor}");
 
     let events = |step: u32| {
-        let at = f64::from(step) * 1e6;
+        let at = f64::from(step) * 3e7;
         format!(
-            r#"{{"cat": "user_annotation", "name": "ProfilerStep#{step}", "ts": {at}, "dur": 1e6}},
-            {{"cat": "kernel", "name": "nvjet", "ts": {at}, "dur": 7e5}},
-            {{"cat": "kernel", "name": "flash_fwd", "ts": {}, "dur": 1e5}}"#,
-            at + 7e5
+            r#"{{"cat": "user_annotation", "name": "ProfilerStep#{step}", "ts": {at}, "dur": 3e7}},
+            {{"cat": "kernel", "name": "nvjet", "ts": {at}, "dur": 21e6}},
+            {{"cat": "kernel", "name": "flash_fwd", "ts": {}, "dur": 3e6}}"#,
+            at + 21e6
         )
     };
     let traced = format!(r#"{{"distributedInfo": {{"world_size": 8}}, "traceEvents": [{},{}]}}"#, events(1), events(2));
@@ -277,9 +277,9 @@ fn an_estimate_takes_what_was_measured() {
     let answer = json(&["training-time", "estimate", "llama-3.1-8b", "--trace", &trace, "--json"]);
     let found = &answer["traces"][0];
     assert_eq!((answer["own_steps"].as_u64(), found["file"].as_str()), (Some(1), Some(trace.as_str())));
-    assert_eq!((found["step_us"].as_f64(), found["kernels_us"].as_f64()), (Some(1e6), Some(7e5)));
+    assert_eq!((found["step_us"].as_f64(), found["kernels_us"].as_f64()), (Some(3e7), Some(2.1e7)));
     let people = ended(&collectune(&["training-time", "estimate", "llama-3.1-8b", "--trace", &trace]), 0);
-    assert!(people.contains("rank0.json has a step of 1.000 s on 8 GPUs, taken as tp 1, pp 1, cp 1"), "{people}");
+    assert!(people.contains("rank0.json has a step of 30.00 s on 8 GPUs, taken as tp 1, pp 1, cp 1"), "{people}");
     // What is no trace is refused.
     for (name, content, why) in [
         ("none.json", r#"{"traceEvents": []}"#, "no step is marked"),

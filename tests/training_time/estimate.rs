@@ -641,6 +641,22 @@ fn a_step_of_one_s_own_moves_the_answer_to_it() {
     assert!(width(&after) < width(&before));
     assert_eq!((after.own_steps, after.unused_steps.len()), (3, 1));
     assert!(after.unused_steps[0].starts_with("steps.csv, line 5: tp × pp × cp = 5"), "{}", after.unused_steps[0]);
+    let said = |answer: &Estimated| listing::notes(answer).into_iter().find(|note| note.contains("global_batch"));
+    assert!(said(&after).unwrap().starts_with("4 measured steps do not say"), "{:?}", said(&after));
+
+    // A step that no hardware could do is of another batch than that of the question.
+    let row = format!("gpus,step_s,tp,micro_batch,global_batch,sequence\n64,{},2,2,64,4096\n", seconds / 16.0);
+    let read = |text: &str| {
+        let own = own_steps::read_text(text, &mut Problems::default()).unwrap();
+        let own: Vec<NamedStep> = own.into_iter().map(|step| ("steps.csv".to_owned(), step)).collect();
+        settings.answer(&model, &catalogue, &own, &[], go_on).unwrap()
+    };
+    let told = read(&row);
+    assert_eq!((told.own_steps, &told.unused_steps[..], said(&told)), (1, &[][..], None));
+    let untold = read(&row.replace(",64,4096", ",,"));
+    assert_eq!((untold.own_steps, untold.step), (0, before.step));
+    let least = "is less than the 3.197 s in which 64 × H100-SXM5-80GB at their peak in bf16 do the operations of 1024 sequences of 4096 tokens; it is of another";
+    assert!(untold.unused_steps[0].contains(least), "{}", untold.unused_steps[0]);
 }
 
 #[test]

@@ -76,16 +76,17 @@ fn real_traces_have_the_published_figures() {
     assert_eq!(real_trace("hta_sampled_rank-0.json.gz").world_size, Some(128));
 }
 
-/// A trace of two steps of 1,000 µs: products for 500, attention for 100, and an exchange of which 150 of 200 are
+/// A trace of two steps of 1,000 ms: products for 500, attention for 100, and an exchange of which 150 of 200 are
 /// hidden; then a kernel after the last step, of which half is inside.
 fn two_steps() -> String {
     let mut events = vec![];
-    let mut event = |cat: &str, name: &str, ts: f64, dur: f64, args: &str| {
+    let mut event = |cat: &str, name: &str, at_ms: f64, time_ms: f64, args: &str| {
+        let (ts, dur) = (1e3 * at_ms, 1e3 * time_ms);
         events.push(format!(
             r#"{{"ph": "X", "cat": "{cat}", "name": "{name}", "pid": 0, "tid": 7, "ts": {ts}, "dur": {dur}, "args": {{{args}}}}}"#
         ));
     };
-    for (number, at) in [(4, 1e9), (5, 1e9 + 1000.0)] {
+    for (number, at) in [(4, 1e6), (5, 1e6 + 1000.0)] {
         event("user_annotation", &format!("ProfilerStep#{number}"), at, 1000.0, "");
         event("gpu_user_annotation", &format!("ProfilerStep#{number}"), at + 300.0, 900.0, "");
         for micro_batch in 0..4 {
@@ -99,8 +100,8 @@ fn two_steps() -> String {
         event("kernel", "ncclDevKernel_AllGather_RING_LL", at + 350.0, 200.0, call);
         event("kernel", "void flash_fwd_kernel", at + 600.0, 100.0, "");
     }
-    event("kernel", "void gelu", 1e9 + 1900.0, 200.0, "");
-    event("kernel", "broken", 1e9, -1.0, "");
+    event("kernel", "void gelu", 1e6 + 1900.0, 200.0, "");
+    event("kernel", "broken", 1e6, -1.0, "");
     format!(
         r#"{{"schemaVersion": 1, "deviceProperties": [{{"id": 0, "name": "NVIDIA H100 80GB HBM3"}}],
         "distributedInfo": {{"rank": 0, "world_size": 64, "pg_config": [
@@ -116,8 +117,8 @@ fn a_step_s_parts_are_those_of_its_kernels() {
     let (outcome, trace) = opened("rank0.pt.trace.json", two_steps().as_bytes());
     let trace = trace.unwrap();
     assert!(matches!(outcome, Outcome::Known { ref notes, .. } if notes == &["Left out: 1 events without a time"]));
-    assert_eq!((trace.steps, trace.step_us), (2, 1000.0));
-    let parts = TracedParts { compute_us: 550.0, attention_us: 100.0, exposed_us: 50.0, communication_us: 200.0 };
+    assert_eq!((trace.steps, trace.step_us), (2, 1e6));
+    let parts = TracedParts { compute_us: 55e4, attention_us: 10e4, exposed_us: 5e4, communication_us: 20e4 };
     assert_eq!(trace.parts, parts);
     let inputs = trace.inputs.unwrap();
     assert_eq!((inputs.hidden, inputs.micro_batch, inputs.tokens, inputs.micro_batches), (4096, 2, 4096, 4));

@@ -80,14 +80,24 @@ impl Calibrated {
 }
 
 impl StepQuestion<'_> {
+    /// Tokens of a step over all replicas.
+    fn tokens(&self) -> f64 {
+        self.global_batch as f64 * f64::from(self.sequence)
+    }
+
+    /// The time in µs in which the GPUs at their peak do the model's operations: no step is faster.
+    pub fn least_us(&self) -> f64 {
+        let flop = self.tokens() * self.model.training_flop_per_token(self.sequence);
+        flop / (self.degrees.gpus() as f64 * self.device.peak_flops(self.precision)) * 1e6
+    }
+
     /// The answer, where `reserve_gib` of the memory is kept free.
     pub fn estimate(&self, calibrated: &Calibrated, reserve_gib: f64) -> StepEstimate {
         let columns = self.columns();
         let factors = &calibrated.factors;
         let time_us = factors.time_us(&columns);
         let gpus = self.degrees.gpus();
-        let tokens = self.global_batch as f64 * f64::from(self.sequence);
-        let flop = tokens * self.model.training_flop_per_token(self.sequence);
+        let tokens = self.tokens();
         let memory = self.memory();
         let capacity_bytes = capacity_bytes(self.device.memory_gib, reserve_gib);
         StepEstimate {
@@ -95,7 +105,7 @@ impl StepQuestion<'_> {
             interval_us: calibrated.interval_us(&columns),
             components: components(factors, &columns, time_us),
             tokens_per_s_per_gpu: tokens / (time_us / 1e6) / gpus as f64,
-            model_flop_share: flop / (time_us / 1e6 * gpus as f64 * self.device.peak_flops(self.precision)),
+            model_flop_share: self.least_us() / time_us,
             gpus,
             tokens,
             memory,

@@ -128,6 +128,15 @@ pub fn notes(answer: &Estimated) -> Vec<String> {
     if answer.own_steps > 0 && answer.own_steps < super::answer::OWN_STEPS {
         notes.push("With three steps of your own or more the interval becomes theirs".to_owned());
     }
+    if answer.steps_without_batch > 0 {
+        notes.push(format!(
+            "{} not say the global_batch or the sequence: where one is missing, that of the question is taken",
+            match answer.steps_without_batch {
+                1 => "A measured step does".to_owned(),
+                number => format!("{} do", count(number as u64, "measured step")),
+            }
+        ));
+    }
     if let Some(part) = answer.step.first_too_much {
         notes.push(format!(
             "It does not fit: {:.1} GiB of {:.1}; {} are too much",

@@ -14,7 +14,7 @@ use super::{
     layouts::{self, Layouts, MOST_GPUS, SearchLimits},
     own_steps::{NamedStep, OwnStep, by_name},
     stack::{Recomputation, Sharding, Stack},
-    step::{Degrees, LayoutError, Schedule, StepColumns, StepQuestion},
+    step::{Degrees, LayoutError, Schedule, StepQuestion},
 };
 use crate::{
     text::excerpt,
@@ -22,6 +22,7 @@ use crate::{
         catalogue::Catalogue,
         memory::RESERVE_GIB,
         models::{ModelFile, TrainingSettings, Transformer},
+        step::listing::time,
         trace::Trace,
     },
 };
@@ -120,6 +121,29 @@ pub enum EstimateError {
         /// How many layouts which rule left out.
         left_out: String,
     },
+    /// A measured step is faster than the hardware allows.
+    #[error(
+        "{} is less than the {} in which {gpus} × {name} at their peak in {precision} do the operations of {batch} \
+         sequences of {sequence} tokens; it is of another model, global_batch or sequence",
+        time(*time_us),
+        time(*least_us)
+    )]
+    TooFast {
+        /// The measured time in µs.
+        time_us: f64,
+        /// The least time in µs.
+        least_us: f64,
+        /// The number of GPUs on which it was measured.
+        gpus: u64,
+        /// The GPU's name in the catalogue.
+        name: String,
+        /// The type of the products.
+        precision: &'static str,
+        /// Sequences of a step.
+        batch: u64,
+        /// Tokens of a sequence.
+        sequence: u32,
+    },
     /// Each possible layout needs more memory than a GPU has.
     #[error(
         "the model fits on no layout of {gpus} GPUs: the smallest needs {least_gib:.1} GiB a GPU, and {name} has {has_gib:.1} \
@@ -182,6 +206,8 @@ pub struct Estimated {
     pub traces: Vec<ComparedTrace>,
     /// Steps of one's own that were not used, each with the reason.
     pub unused_steps: Vec<String>,
+    /// Steps of one's own that do not say their batch or sequence, for which those of the question were taken.
+    pub steps_without_batch: usize,
     /// The price of a step, where one of a GPU's hour is given.
     pub price_per_step: Option<f64>,
 }
@@ -317,6 +343,8 @@ impl EstimateSettings {
         let (traced, mut unused_steps) = self.traced(model, catalogue, &mut device, traces);
         // Steps of one's own ran with what was measured, and without what is only asked about.
         let steps: Vec<&NamedStep> = own.iter().chain(&traced).collect();
+        let is_open = |(_, step): &&&NamedStep| step.sequence.is_none() || step.global_batch.is_none();
+        let steps_without_batch = steps.iter().filter(is_open).count();
         let (calibrated, unused) = self.calibrated(model, &device, &steps);
         unused_steps.extend(unused);
         let traces = traced.into_iter().filter_map(|(name, step)| self.compared(model, &device, name, &step)).collect();
@@ -390,6 +418,7 @@ impl EstimateSettings {
             own_steps: calibrated.own_steps,
             traces,
             unused_steps,
+            steps_without_batch,
             layouts: found,
         })
     }
@@ -418,20 +447,36 @@ impl EstimateSettings {
         Ok(question)
     }
 
-    /// The columns of a step of one's own.
-    pub(super) fn own_columns(
+    /// The question of which a step of one's own is the measured answer.
+    ///
+    /// # Errors
+    /// Returns an error if its layout is not possible, or it is faster than the hardware allows.
+    pub(super) fn measured<'a>(
         &self,
-        model: &Transformer,
-        device: &Device,
+        model: &'a Transformer,
+        device: &'a Device,
         step: &OwnStep,
-    ) -> Result<StepColumns, EstimateError> {
+    ) -> Result<StepQuestion<'a>, EstimateError> {
         let settings = Self {
             gpus: step.gpus,
             sequence: step.sequence.unwrap_or(self.sequence),
             global_batch: step.global_batch.or(self.global_batch),
             ..self.clone()
         };
-        Ok(settings.given(model, device, step.layout)?.columns())
+        let question = settings.given(model, device, step.layout)?;
+        let (time_us, least_us) = (step.time_us, question.least_us());
+        if time_us < least_us {
+            return Err(EstimateError::TooFast {
+                time_us,
+                least_us,
+                gpus: step.gpus,
+                name: device.name.clone(),
+                precision: question.precision.name(),
+                batch: question.global_batch,
+                sequence: question.sequence,
+            });
+        }
+        Ok(question)
     }
 
     /// The factors, moved by steps of one's own; with those that can't be used.
@@ -448,8 +493,11 @@ impl EstimateSettings {
         };
         for (name, step) in steps {
             let OwnStep { time_us, parts, line, .. } = *step;
-            match self.own_columns(model, device, step) {
-                Ok(own) => columns.push(MeasuredColumns { columns: own, time_us, weight: weight(step), parts }),
+            match self.measured(model, device, step) {
+                Ok(question) => {
+                    let columns_of_step = question.columns();
+                    columns.push(MeasuredColumns { columns: columns_of_step, time_us, weight: weight(step), parts });
+                }
                 Err(error) => {
                     let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
                     unused.push(format!("{}{line}: {error}", excerpt(name)));

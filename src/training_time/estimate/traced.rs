@@ -141,7 +141,7 @@ impl EstimateSettings {
         name: String,
         step: &OwnStep,
     ) -> Option<ComparedTrace> {
-        let columns = self.own_columns(model, device, step).ok()?;
+        let columns = self.measured(model, device, step).ok()?.columns();
         Some(ComparedTrace {
             name,
             gpus: step.gpus,

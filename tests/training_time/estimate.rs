@@ -273,7 +273,7 @@ fn error(factors: &Factors, step: &MeasuredColumns) -> f64 {
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn steps_of_sources_that_were_left_out_are_predicted() {
     let all = published();
-    let mut medians = Vec::new();
+    let (mut medians, mut far) = (Vec::new(), Vec::new());
     for source in sources(&all) {
         let factors = left_out(&all, &source);
         let own: Vec<&Published> = all.iter().filter(|step| step.source == source).collect();
@@ -288,7 +288,11 @@ fn steps_of_sources_that_were_left_out_are_predicted() {
             100.0 * errors[errors.len() * 9 / 10],
         );
         medians.push(median_error);
+        let doubted = own.iter().filter(|step| factors.is_far_from(&step.step.columns, step.step.time_us)).count();
+        far.push(doubted as f64 / own.len() as f64);
     }
+    println!("doubted as far from what is computed, by source: {far:.3?}");
+    assert!(far.iter().all(|share| *share <= 0.01), "{far:?}");
     println!("all: {:?}", Factors::learnt(&even(&all.iter())));
     println!("median of the sources' medians: {:.1} %", 100.0 * median(&mut medians.clone()));
     assert!(median(&mut medians) <= 0.15);
@@ -654,9 +658,15 @@ fn a_step_of_one_s_own_moves_the_answer_to_it() {
     let told = read(&row);
     assert_eq!((told.own_steps, &told.unused_steps[..], said(&told)), (1, &[][..], None));
     let untold = read(&row.replace(",64,4096", ",,"));
-    assert_eq!((untold.own_steps, untold.step), (0, before.step));
+    assert_eq!((untold.own_steps, &untold.step), (0, &before.step));
     let least = "is less than the 3.197 s in which 64 × H100-SXM5-80GB at their peak in bf16 do the operations of 1024 sequences of 4096 tokens; it is of another";
     assert!(untold.unused_steps[0].contains(least), "{}", untold.unused_steps[0]);
+    // One that takes far longer than what is computed is used, and doubted.
+    let slow = read(&format!("gpus,step_s,tp,micro_batch\n64,{},2,2\n64,{seconds},2,2\n", seconds * 8.0));
+    assert_eq!((slow.own_steps, slow.doubtful_steps.len()), (2, 1));
+    let (measured, computed) = (seconds * 8.0, before.step.time_us / 1e6);
+    let doubt = format!("steps.csv, line 2: {measured:.2} s, where {computed:.3} s is computed");
+    assert_eq!(slow.doubtful_steps, [doubt]);
 }
 
 #[test]

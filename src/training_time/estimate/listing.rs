@@ -128,6 +128,11 @@ pub fn notes(answer: &Estimated) -> Vec<String> {
     if answer.own_steps > 0 && answer.own_steps < super::answer::OWN_STEPS {
         notes.push("With three steps of your own or more the interval becomes theirs".to_owned());
     }
+    notes.extend(answer.doubtful_steps.iter().map(|what| {
+        format!(
+            "A measured step is used and is far from what is computed, {what}: is it of this model, layout and batch?"
+        )
+    }));
     if answer.steps_without_batch > 0 {
         notes.push(format!(
             "{} not say the global_batch or the sequence: where one is missing, that of the question is taken",

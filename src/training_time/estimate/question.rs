@@ -206,10 +206,19 @@ pub struct Estimated {
     pub traces: Vec<ComparedTrace>,
     /// Steps of one's own that were not used, each with the reason.
     pub unused_steps: Vec<String>,
+    /// Steps of one's own that were used and are far from what is computed without them, in words.
+    pub doubtful_steps: Vec<String>,
     /// Steps of one's own that do not say their batch or sequence, for which those of the question were taken.
     pub steps_without_batch: usize,
     /// The price of a step, where one of a GPU's hour is given.
     pub price_per_step: Option<f64>,
+}
+
+/// What steps of one's own are used for.
+struct OwnStepsUse {
+    calibrated: Calibrated,
+    unused: Vec<String>,
+    doubtful: Vec<String>,
 }
 
 /// Tokens of a step, where no batch is given.
@@ -345,7 +354,7 @@ impl EstimateSettings {
         let steps: Vec<&NamedStep> = own.iter().chain(&traced).collect();
         let is_open = |(_, step): &&&NamedStep| step.sequence.is_none() || step.global_batch.is_none();
         let steps_without_batch = steps.iter().filter(is_open).count();
-        let (calibrated, unused) = self.calibrated(model, &device, &steps);
+        let OwnStepsUse { calibrated, unused, doubtful: doubtful_steps } = self.calibrated(model, &device, &steps);
         unused_steps.extend(unused);
         let traces = traced.into_iter().filter_map(|(name, step)| self.compared(model, &device, name, &step)).collect();
         device.changes = self.changes;
@@ -418,6 +427,7 @@ impl EstimateSettings {
             own_steps: calibrated.own_steps,
             traces,
             unused_steps,
+            doubtful_steps,
             steps_without_batch,
             layouts: found,
         })
@@ -479,10 +489,10 @@ impl EstimateSettings {
         Ok(question)
     }
 
-    /// The factors, moved by steps of one's own; with those that can't be used.
-    fn calibrated(&self, model: &Transformer, device: &Device, steps: &[&NamedStep]) -> (Calibrated, Vec<String>) {
+    /// The factors, moved by steps of one's own.
+    fn calibrated(&self, model: &Transformer, device: &Device, steps: &[&NamedStep]) -> OwnStepsUse {
         let mut columns = Vec::new();
-        let mut unused = Vec::new();
+        let (mut unused, mut doubtful) = (Vec::new(), Vec::new());
         // Traces of ranks of one job are one step together.
         let weight = |step: &OwnStep| {
             let is_same = |(_, other): &&&NamedStep| {
@@ -493,19 +503,26 @@ impl EstimateSettings {
         };
         for (name, step) in steps {
             let OwnStep { time_us, parts, line, .. } = *step;
-            match self.measured(model, device, step) {
-                Ok(question) => {
-                    let columns_of_step = question.columns();
-                    columns.push(MeasuredColumns { columns: columns_of_step, time_us, weight: weight(step), parts });
-                }
+            let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
+            let place = excerpt(name) + &line;
+            let found = match self.measured(model, device, step) {
+                Ok(question) => question.columns(),
                 Err(error) => {
-                    let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
-                    unused.push(format!("{}{line}: {error}", excerpt(name)));
+                    unused.push(format!("{place}: {error}"));
+                    continue;
                 }
+            };
+            if LEARNT.is_far_from(&found, time_us) {
+                doubtful.push(format!(
+                    "{place}: {}, where {} is computed",
+                    time(time_us),
+                    time(LEARNT.time_us(&found))
+                ));
             }
+            columns.push(MeasuredColumns { columns: found, time_us, weight: weight(step), parts });
         }
         let factors = if columns.is_empty() { LEARNT } else { LEARNT.moved_by(&columns) };
         let own_steps = columns.iter().map(|step| step.weight).sum::<f64>().round() as usize;
-        (Calibrated { factors, own_steps }, unused)
+        OwnStepsUse { calibrated: Calibrated { factors, own_steps }, unused, doubtful }
     }
 }

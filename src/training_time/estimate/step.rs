@@ -266,8 +266,8 @@ impl StepQuestion<'_> {
         self.sharding == Sharding::Parameters || self.sharding == Sharding::Gradients && self.stack.is_fsdp()
     }
 
-    /// Whether parameters that were gathered layer by layer stay so for the backward pass. With stages, TorchTitan keeps
-    /// them over all micro-batches.
+    /// Whether parameters that were gathered layer by layer stay so for the backward pass. With stages, TorchTitan
+    /// keeps them over all micro-batches.
     pub(super) fn stays_gathered(&self) -> bool {
         self.is_by_layer() && (self.sharding == Sharding::Gradients || self.degrees.pipeline > 1)
     }

@@ -61,8 +61,13 @@ impl Layouts {
         if self.left_out.is_empty() {
             return fitting;
         }
+        format!("{fitting}; {}", self.left_out_in_words())
+    }
+
+    /// `left out: memory 312, tp 40`.
+    pub fn left_out_in_words(&self) -> String {
         let reasons = self.left_out.iter().map(|(reason, count)| format!("{reason} {}", grouped(*count)));
-        format!("{fitting}; left out: {}", reasons.collect::<Vec<_>>().join(", "))
+        format!("left out: {}", reasons.collect::<Vec<_>>().join(", "))
     }
 }
 

@@ -144,7 +144,7 @@ pub fn notes(answer: &Estimated) -> Vec<String> {
     }
     if let Some(part) = answer.step.first_too_much {
         notes.push(format!(
-            "It does not fit: {:.1} GiB of {:.1}; {} are too much",
+            "It does not fit: {:.1} GiB of {:.1}; the first that is too much: {}",
             answer.step.memory_bytes / GIB,
             answer.step.capacity_bytes / GIB,
             part.to_lowercase()

@@ -380,7 +380,7 @@ impl EstimateSettings {
                 ..template
             },
             (None, None) if found.least_memory_bytes == 0.0 => {
-                return Err(EstimateError::NonePossible { gpus: self.gpus, left_out: found.in_words() });
+                return Err(EstimateError::NonePossible { gpus: self.gpus, left_out: found.left_out_in_words() });
             }
             (None, None) => {
                 return Err(EstimateError::NothingFits {

@@ -130,7 +130,12 @@ impl Driver {
         });
         let program = env::var_os("CHROMEDRIVER").unwrap_or_else(|| "chromedriver".into());
         let started = (0..5).find_map(|_| spawn(&program, &["--port=0"], "started successfully on port "));
-        Self::begin(Kind::Chromium, started.expect("chromedriver finds no free port"), proxy, &capabilities)
+        Self::begin(
+            Kind::Chromium,
+            started.expect("chromedriver does not start, or finds no free port"),
+            proxy,
+            &capabilities,
+        )
     }
 
     /// Starts a Firefox with an empty profile.
@@ -162,7 +167,12 @@ impl Driver {
             "timeouts": { "script": 120_000 },
         });
         let started = spawn(&geckodriver, &["--allow-system-access", "--port", "0"], "Listening on 127.0.0.1:");
-        Self::begin(Kind::Firefox, started.expect("geckodriver finds no free port"), proxy, &capabilities)
+        Self::begin(
+            Kind::Firefox,
+            started.expect("geckodriver does not start, or finds no free port"),
+            proxy,
+            &capabilities,
+        )
     }
 
     /// Starts WebKitGTK's browser with an empty profile, on a screen that nobody sees.
@@ -382,6 +392,8 @@ fn agent() -> ureq::Agent {
 const UNTIL_CLOSED: &str = r#"
     export TMPDIR="$(mktemp -d)"
     "$@" &
+    # Only the driver holds the output, so that it ends with it.
+    exec >/dev/null
     cat
     trap '' TERM
     kill 0

@@ -1,6 +1,9 @@
 //! The forms of products and of attention against the tables that were measured, and how far they carry to a GPU that
 //! was not: `cargo test --release --test training_time kernel_forms -- --nocapture`
 
+use std::collections::BTreeMap;
+
+use collectune::math::ln;
 use collectune::training_time::{
     catalogue::Catalogue,
     estimate::{
@@ -108,4 +111,98 @@ fn kernels_of_a_measured_gpu_are_near_their_table() {
         println!("attention {name:16} {:5} rows: {own:.1} %, of all GPUs together {pooled:.1} %", rows.len());
         assert!(own <= limit + 3.0, "{name}: {own}");
     }
+}
+
+/// A GPU with the measured efficiency of another one's kernels.
+fn with_kernels_of(name: &str, other: &str) -> Device {
+    let mut catalogue = Catalogue::built_in();
+    let kernels = catalogue.gpu(other).unwrap().kernels.clone();
+    catalogue.gpus.iter_mut().for_each(|gpu| gpu.kernels.clone_from(&kernels));
+    Device::of(&catalogue, name).unwrap()
+}
+
+/// Products of a dense layer on a rank, forward and backward: `[m, k, n]`.
+fn layer(hidden: u32, width: u32, tokens: u32, tensor: u32) -> Vec<[u32; 3]> {
+    let forward = [
+        [tokens, hidden, 3 * hidden / tensor],
+        [tokens, hidden / tensor, hidden],
+        [tokens, hidden, width / tensor],
+        [tokens, width / tensor, hidden],
+    ];
+    forward.into_iter().flat_map(|[m, k, n]| [[m, k, n], [m, n, k], [k, m, n]]).collect()
+}
+
+/// The measured products of one layout, as a trace with shapes would have them, correct those of another layout: by one
+/// factor for all, which is what an estimate takes from a trace, or by the factor of the nearest shape.
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn one_factor_of_a_trace_serves_other_shapes_nearly_as_well_as_the_nearest_shape() {
+    let layouts: Vec<(u32, u32)> =
+        [1024, 2048, 4096, 8192, 16_384].into_iter().flat_map(|tokens| [1, 2, 4, 8].map(|tp| (tokens, tp))).collect();
+    let models = [(2048, 8192), (3072, 12_288), (4096, 16_384), (5120, 16_384), (8192, 16_384)];
+    let mut by_kind = [[0.0; 3]; 2];
+    for (key, name) in GPUS {
+        let measured: BTreeMap<[u32; 3], f64> = rows(&format!("step/operators/gemm_{key}_bf16.csv"))
+            .into_iter()
+            .flat_map(|row| {
+                let [m, n, k] = [0, 1, 2].map(|at| row[at] as u32);
+                [([m, k, n], row[3]), ([n, k, m], row[3])]
+            })
+            .collect();
+        for (kind, other) in GPUS.iter().map(|(_, other)| (usize::from(*other != name), *other)) {
+            let device = with_kernels_of(name, other);
+            let of = |(hidden, width): (u32, u32), (tokens, tp): (u32, u32)| {
+                let known = layer(hidden, width, tokens, tp).into_iter();
+                let known = known.filter_map(|shape| Some((shape, *measured.get(&shape)?)));
+                let computed = |shape: [u32; 3]| device.product_us(shape.map(f64::from), Precision::Bf16);
+                known.map(|(shape, us)| (shape, us, computed(shape))).collect::<Vec<_>>()
+            };
+            let mut errors = [const { Vec::new() }; 3];
+            for (model, traced, asked) in models.iter().flat_map(|model| {
+                layouts.iter().flat_map(|traced| layouts.iter().map(|asked| (*model, *traced, *asked)))
+            }) {
+                let (traced_products, products) = (of(model, traced), of(model, asked));
+                if traced == asked || traced_products.len() < 6 || products.len() < 6 {
+                    continue;
+                }
+                let sum = |all: &[([u32; 3], f64, f64)]| {
+                    all.iter().fold((0.0, 0.0), |(us, computed), product| (us + product.1, computed + product.2))
+                };
+                let ((traced_us, traced_computed), (us, computed)) = (sum(&traced_products), sum(&products));
+                let distance = |a: [u32; 3], b: [u32; 3]| {
+                    a.iter().zip(b).map(|(a, b)| ln(f64::from(*a) / f64::from(b)).powi(2)).sum::<f64>()
+                };
+                let by_nearest: f64 = products
+                    .iter()
+                    .map(|(shape, _, computed)| {
+                        let nearer = |a: &&([u32; 3], f64, f64), b: &&([u32; 3], f64, f64)| {
+                            distance(a.0, *shape).total_cmp(&distance(b.0, *shape))
+                        };
+                        let (_, us, of_it) = traced_products.iter().min_by(nearer).unwrap();
+                        computed * us / of_it
+                    })
+                    .sum();
+                for (all, found) in
+                    errors.iter_mut().zip([computed, computed * traced_us / traced_computed, by_nearest])
+                {
+                    all.push((found / us - 1.0_f64).abs());
+                }
+            }
+            let medians = errors.map(|mut all| {
+                all.sort_by(f64::total_cmp);
+                100.0 * all[all.len() / 2]
+            });
+            let share = if kind == 0 { 0.25 } else { 1.0 / 12.0 };
+            by_kind[kind].iter_mut().zip(medians).for_each(|(sum, median)| *sum += share * median);
+        }
+    }
+    for (of, [none, factor, nearest]) in ["the GPU's own row", "another GPU's row"].iter().zip(by_kind) {
+        println!(
+            "products of another layout by {of}: {none:.1} %; by one factor {factor:.1} %, by the nearest {nearest:.1} %"
+        );
+    }
+    let [[_, own, own_nearest], [uncorrected, other, other_nearest]] = by_kind;
+    assert!(other < uncorrected / 2.0, "{other} {uncorrected}");
+    // The reason that no estimate has a factor for each shape.
+    assert!(own_nearest > own - 0.5 && other_nearest > other - 1.0, "{by_kind:?}");
 }

@@ -187,6 +187,7 @@ impl ViewChange {
                 sections: Vec::new(),
                 snapshot: report.snapshot.clone(),
                 figures: report.figures.clone(),
+                in_view: report.in_view,
             },
             jobs: jobs.clone(),
             attachments: attachments.clone(),

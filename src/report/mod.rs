@@ -115,6 +115,9 @@ pub struct Report {
     pub snapshot: Option<Snapshot>,
     /// At most four figures of the answer, which the page that made it shows beside the summary; they do not travel.
     pub figures: Vec<Figure>,
+    /// How many sentences of the summary that page shows at once, the others on demand: the answer, and what makes it
+    /// doubtful. At least one is shown, and all where there are no figures.
+    pub in_view: usize,
 }
 
 /// A file from which a report was made. Never includes a path.

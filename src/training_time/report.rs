@@ -68,6 +68,7 @@ pub fn report(material: TrainingTimeReportInput<'_>, contents: &Contents) -> Res
     let privacy = NameReplacements::of(contents, &mut files, &problems);
     let settings = study.settings();
     let mut summary = Vec::new();
+    let mut in_view = 1;
     let mut sections = Vec::new();
     let notes = study.notes();
     let mut needs = study.needs();
@@ -81,7 +82,11 @@ pub fn report(material: TrainingTimeReportInput<'_>, contents: &Contents) -> Res
     }
     match &outcome {
         Some(Ok(outcome)) => {
-            summary.extend(step_sentences(outcome));
+            let doubts = doubts(outcome);
+            in_view = 1 + doubts.len();
+            let mut sentences = step_sentences(outcome);
+            sentences.splice(1..1, doubts);
+            summary.extend(sentences);
             sections.extend(step(outcome, &settings.changes));
         }
         Some(Err(why)) => summary.push(format!("There is no step: {why}.")),
@@ -137,6 +142,7 @@ pub fn report(material: TrainingTimeReportInput<'_>, contents: &Contents) -> Res
         parameters: parameters(study),
         sections,
         figures: outcome.and_then(Result::ok).map(figures).unwrap_or_default(),
+        in_view,
         ..Report::default()
     };
     privacy.apply(&mut report);
@@ -146,7 +152,14 @@ pub fn report(material: TrainingTimeReportInput<'_>, contents: &Contents) -> Res
 /// The most suspect times in the summary; all of them are in the table of times.
 const DOUBTS: usize = 3;
 
-/// The step in a few sentences.
+/// What makes the step doubtful: that it does not fit, and suspect times.
+fn doubts(outcome: &Outcome) -> Vec<String> {
+    let unfit = listing::fits(&outcome.memory, outcome.capacity_bytes).filter(|_| !outcome.fits());
+    let suspect = outcome.plan.suspect_times();
+    unfit.into_iter().chain(suspect.iter().take(DOUBTS).map(|doubt| sentence(&doubt.why))).collect()
+}
+
+/// The step in a few sentences, without its [`doubts`].
 fn step_sentences(outcome: &Outcome) -> Vec<String> {
     let step = &outcome.step;
     let [low, high] = outcome.interval_us;
@@ -169,14 +182,15 @@ fn step_sentences(outcome: &Outcome) -> Vec<String> {
         sentences.push(format!("{} to {}: {}.", time(low), time(high), outcome.basis.source_phrase()));
     }
     sentences.extend(changed(outcome));
-    sentences.extend(outcome.plan.suspect_times().iter().take(DOUBTS).map(|doubt| sentence(&doubt.why)));
     let beyond = outcome.marks[Mark::Extrapolated as usize] + outcome.marks[Mark::Suspect as usize];
     sentences.push(if beyond > 0.0 {
         format!("{} of its time is extrapolated or suspect.", share(beyond))
     } else {
         "None of it is extrapolated.".to_owned()
     });
-    sentences.extend(listing::fits(&outcome.memory, outcome.capacity_bytes));
+    if outcome.fits() {
+        sentences.extend(listing::fits(&outcome.memory, outcome.capacity_bytes));
+    }
     sentences
 }
 

@@ -141,6 +141,7 @@ fn filled(words: &str, value: f64) -> Report {
         program: text(),
         made_on: Some(text()).filter(|day| !day.is_empty()),
         figures: Vec::new(),
+        in_view: 0,
         files: vec![LoadedFile { name: Some("a.csv".to_owned()), format: text(), holds: text(), left_out: 3 }],
         parameters: vec![Fact { name: text(), value: text() }],
         sections: vec![Section {

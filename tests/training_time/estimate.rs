@@ -645,7 +645,7 @@ fn a_step_of_one_s_own_moves_the_answer_to_it() {
     assert!(width(&after) < width(&before));
     assert_eq!((after.own_steps, after.unused_steps.len()), (3, 1));
     assert!(after.unused_steps[0].starts_with("steps.csv, line 5: tp × pp × cp = 5"), "{}", after.unused_steps[0]);
-    let said = |answer: &Estimated| listing::notes(answer).into_iter().find(|note| note.contains("global_batch"));
+    let said = |answer: &Estimated| listing::warnings(answer).into_iter().find(|said| said.contains("do not say"));
     assert!(said(&after).unwrap().starts_with("4 measured steps do not say"), "{:?}", said(&after));
 
     // A step that no hardware could do is of another batch than that of the question.

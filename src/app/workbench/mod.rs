@@ -129,7 +129,7 @@ pub fn AnswerRow(#[prop(into)] is_brief: Signal<bool>, children: Children) -> im
     }
 }
 
-/// The first sentence of the answer with its figures, and the others on demand.
+/// The first sentences of the answer with its figures, and the others on demand.
 #[component]
 fn Answer(workbench: Workbench) -> impl IntoView {
     let Printing(is_printing) = expect_context();
@@ -143,13 +143,13 @@ fn Answer(workbench: Workbench) -> impl IntoView {
     // Where there are no figures, there is no answer: all sentences say why.
     let first = move || {
         sentences(|report| {
-            let shown = if report.figures.is_empty() { usize::MAX } else { 1 };
+            let shown = if report.figures.is_empty() { usize::MAX } else { report.in_view.max(1) };
             report.summary.iter().take(shown).cloned().collect()
         })
     };
-    let others = move || sentences(|report| report.summary.iter().skip(1).cloned().collect());
+    let others = move || sentences(|report| report.summary.iter().skip(report.in_view.max(1)).cloned().collect());
     let has_others = move || {
-        let is_cut = |report: &Report| report.summary.len() > 1 && !report.figures.is_empty();
+        let is_cut = |report: &Report| report.summary.len() > report.in_view.max(1) && !report.figures.is_empty();
         state.shown.with(|shown| shown.as_ref().is_some_and(|shown| is_cut(&shown.report)))
     };
     let figures = move || {

@@ -272,7 +272,7 @@ impl Estimate {
             Ok(answer) => answer,
             Err(error) => return refuse(error.to_string()),
         };
-        let notes = listing::notes(&answer);
+        let notes = [listing::warnings(&answer), listing::notes(&answer)].concat();
         if self.json {
             return terminal::write_json(&json(&model, &answer, &notes));
         }

@@ -17,8 +17,19 @@ pub(super) type TextVisitor<'a> = dyn FnMut(&mut String, bool) + 'a;
 
 /// Calls `see` for every text of a report.
 pub(super) fn each(report: &mut Report, see: &mut TextVisitor<'_>) {
-    let Report { workbench: _, title, summary, program: _, made_on, files, parameters, sections, snapshot, figures } =
-        report;
+    let Report {
+        workbench: _,
+        title,
+        summary,
+        program: _,
+        made_on,
+        files,
+        parameters,
+        sections,
+        snapshot,
+        figures,
+        in_view: _,
+    } = report;
     see(title, false);
     summary.iter_mut().chain(made_on).for_each(|text| see(text, false));
     for LoadedFile { name, format, holds, left_out: _ } in files {

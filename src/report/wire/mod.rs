@@ -200,6 +200,7 @@ fn report(at: Cursor<'_>) -> Result<Report, WireError> {
         sections: at.field("sections").list(read_section)?,
         snapshot: at.field("snapshot").optional(snapshot::read)?,
         figures: Vec::new(),
+        in_view: 0,
     })
 }
 

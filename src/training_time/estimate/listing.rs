@@ -94,7 +94,7 @@ pub fn model(model: &Transformer) -> Listing {
     Listing { columns, rows }
 }
 
-/// What the answer is based on, and what limits it; a sentence each without a full stop.
+/// What the answer is based on, and what limits it, beside the [`warnings`]; a sentence each without a full stop.
 pub fn notes(answer: &Estimated) -> Vec<String> {
     let basis = |exchange: &&TimedExchange| exchange.basis == LINKS;
     let by_links = answer.exchanges.iter().filter(basis).count();
@@ -128,13 +128,25 @@ pub fn notes(answer: &Estimated) -> Vec<String> {
     if answer.own_steps > 0 && answer.own_steps < super::answer::OWN_STEPS {
         notes.push("With three steps of your own or more the interval becomes theirs".to_owned());
     }
-    notes.extend(answer.doubtful_steps.iter().map(|what| {
-        format!(
-            "A measured step is used and is far from what is computed, {what}: is it of this model, layout and batch?"
-        )
-    }));
+    if answer.degrees.replicate > 1 && answer.sharding == Sharding::Nothing {
+        notes.push("Groups of replicas (dp_replicate) change nothing: nothing is sharded".to_owned());
+    }
+    notes
+}
+
+/// What makes the answer another one than was asked for, or doubtful; a sentence each without a full stop.
+pub fn warnings(answer: &Estimated) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(part) = answer.step.first_too_much {
+        warnings.push(format!(
+            "It does not fit: {:.1} GiB of {:.1}; the first that is too much: {}",
+            answer.step.memory_bytes / GIB,
+            answer.step.capacity_bytes / GIB,
+            part.to_lowercase()
+        ));
+    }
     if answer.steps_without_batch > 0 {
-        notes.push(format!(
+        warnings.push(format!(
             "{} not say the global_batch or the sequence: where one is missing, that of the question is taken",
             match answer.steps_without_batch {
                 1 => "A measured step does".to_owned(),
@@ -142,19 +154,13 @@ pub fn notes(answer: &Estimated) -> Vec<String> {
             }
         ));
     }
-    if let Some(part) = answer.step.first_too_much {
-        notes.push(format!(
-            "It does not fit: {:.1} GiB of {:.1}; the first that is too much: {}",
-            answer.step.memory_bytes / GIB,
-            answer.step.capacity_bytes / GIB,
-            part.to_lowercase()
-        ));
-    }
-    if answer.degrees.replicate > 1 && answer.sharding == Sharding::Nothing {
-        notes.push("Groups of replicas (dp_replicate) change nothing: nothing is sharded".to_owned());
-    }
-    notes.extend(answer.unused_steps.iter().map(|why| format!("A measured step is not used: {why}")));
-    notes
+    warnings.extend(answer.unused_steps.iter().map(|why| format!("A measured step is not used: {why}")));
+    warnings.extend(answer.doubtful_steps.iter().map(|what| {
+        format!(
+            "A measured step is used and is far from what is computed, {what}: is it of this model, layout and batch?"
+        )
+    }));
+    warnings
 }
 
 /// Figures of the answer with their names.

@@ -24,6 +24,9 @@ const MODEL: Tab = Tab::new("model", "Model");
 const TRACES: Tab = Tab::new("traces", "Traces");
 const EXCHANGES: Tab = Tab::new("exchanges", "Exchanges");
 
+/// The most warnings beside the answer; the others follow on demand.
+const IN_VIEW: usize = 3;
+
 /// Makes the report where there are no samples.
 pub(crate) fn report(
     material: TrainingTimeReportInput<'_>,
@@ -35,9 +38,13 @@ pub(crate) fn report(
     let mut summary = Vec::new();
     let mut sections = Vec::new();
     let mut figures = Vec::new();
+    let mut in_view = 1;
     match answer {
         Ok(answer) => {
             summary.push(sentence(&listing::headline(answer)));
+            let warnings = listing::warnings(answer);
+            in_view = 1 + warnings.len().min(IN_VIEW);
+            summary.extend(warnings.iter().map(|warning| sentence(warning)));
             summary.push(sentence(&listing::layout_in_words(answer)));
             summary.extend(listing::notes(answer).iter().map(|note| sentence(note)));
             figures = of(answer);
@@ -144,6 +151,7 @@ pub(crate) fn report(
         parameters: vec![Fact { name: "Mode".into(), value: "no samples".into() }],
         sections,
         figures,
+        in_view,
         ..Report::default()
     };
     privacy.apply(&mut report);

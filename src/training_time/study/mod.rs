@@ -217,6 +217,14 @@ pub struct Outcome {
     pub tokens_per_gpu: f64,
 }
 
+impl Outcome {
+    /// Whether no stage needs more memory than a device has, as far as that is known.
+    pub fn fits(&self) -> bool {
+        let is_too_much = |capacity| self.memory.iter().any(|stage| stage.first_too_much(capacity).is_some());
+        !self.capacity_bytes.is_some_and(is_too_much)
+    }
+}
+
 /// The best layouts, beside the best one without changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Searched {

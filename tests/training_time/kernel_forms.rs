@@ -169,8 +169,9 @@ fn one_factor_of_a_trace_serves_other_shapes_nearly_as_well_as_the_nearest_shape
                     all.iter().fold((0.0, 0.0), |(us, computed), product| (us + product.1, computed + product.2))
                 };
                 let ((traced_us, traced_computed), (us, computed)) = (sum(&traced_products), sum(&products));
+                let square = |value: f64| value * value;
                 let distance = |a: [u32; 3], b: [u32; 3]| {
-                    a.iter().zip(b).map(|(a, b)| ln(f64::from(*a) / f64::from(b)).powi(2)).sum::<f64>()
+                    a.iter().zip(b).map(|(a, b)| square(ln(f64::from(*a) / f64::from(b)))).sum::<f64>()
                 };
                 let by_nearest: f64 = products
                     .iter()

@@ -336,12 +336,18 @@ fn a_model_alone_is_answered_without_samples() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn steps_of_one_s_own_and_files_that_are_no_model_are_told_apart() {
-    let steps = b"gpus,step_s,tp,micro_batch\n64,1.9,1,2\n64,2.1,2,2\n64,x,2,4\n64,2.4,4,4\n";
+    let steps = b"gpus,step_s,tp,micro_batch\n64,1.9,1,2\n64,2.1,2,2\n64,x,2,4\n64,2.4,4,4\n64,0.01,1,2\n";
     let bert = br#"{"model_type": "bert", "hidden_size": 768}"#;
     let page = Page::with_files(&[("config.json", MODEL), ("steps.csv", steps), ("bert.json", bert)]);
     page.wait_until(|| page.look_for("tab", "Layouts").is_some(), "the model opens the workbench");
     page.wait_until_idle();
     assert!(answer(&page).contains("by 3 steps of your own"), "{}", answer(&page));
+    // What makes the answer doubtful is in view beside it.
+    let in_view = page
+        .text_of("return [...document.querySelectorAll('.answer > .sentence')].map((p) => p.textContent).join(' ')");
+    for said in ["4 measured steps do not say the global_batch", "steps.csv, line 6: 10.00 ms is less than"] {
+        assert!(in_view.contains(said), "{in_view}");
+    }
     page.wait_for_text("the model_type \"bert\" is not known");
     page.resize(360, 800);
     assert_fits_a_phone(&page);

@@ -158,3 +158,124 @@ fn opposites(graph: &Graph) -> Option<Vec<u32>> {
     }
     Some(opposite)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{graph::Link, plan::Transfer};
+
+    /// Links of the given ends and durations.
+    fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
+        let link = |&(from, to, duration)| Link { from, to, duration, rate: 1 };
+        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
+    }
+
+    /// Three nodes, each with a link to each other one that takes two ticks.
+    fn triangle() -> Graph {
+        graph(3, &[(0, 1, 2), (0, 2, 2), (1, 0, 2), (1, 2, 2), (2, 0, 2), (2, 1, 2)])
+    }
+
+    /// A ring of three nodes whose links lead to the next node in two ticks.
+    fn ring() -> Graph {
+        graph(3, &[(0, 1, 2), (1, 2, 2), (2, 0, 2)])
+    }
+
+    fn all() -> Demand {
+        Demand::all_gather(3, 1)
+    }
+
+    fn schedule(transfers: &[(u32, u32, u64)]) -> Schedule {
+        let transfers = transfers.iter().map(|&(link, chunk, start)| Transfer { link, chunk, start });
+        Schedule { transfers: transfers.collect(), reducing: 0 }
+    }
+
+    /// Whether two phases are solved together, as one copy.
+    fn is_solved_once(graph: Graph, nodes: usize) -> bool {
+        let all = Demand::all_gather(nodes, 1);
+        Problem::new(graph, Some(all.clone()), Some(all)).phases() == [Phase::Copy]
+    }
+
+    #[test]
+    fn what_a_collective_has_no_phase_for_is_not_solved() {
+        let of = |reduce: bool, copy: bool| Problem::new(ring(), reduce.then(all), copy.then(all));
+        assert_eq!((of(true, false).phases(), of(true, false).chunks()), (vec![Phase::Reduce], 3));
+        assert_eq!((of(false, true).phases(), of(false, true).chunks()), (vec![Phase::Copy], 3));
+        assert_eq!((of(false, false).phases(), of(false, false).chunks()), (vec![], 0));
+        assert_eq!(of(true, true).phases(), [Phase::Reduce, Phase::Copy]);
+        assert!(of(true, false).task(Phase::Copy).is_none() && of(false, true).task(Phase::Reduce).is_none());
+        let repetitions = [(true, false), (false, true), (true, true)].map(|(r, c)| of(r, c).repetitions());
+        assert_eq!(repetitions, [1, 1, 1]);
+        assert_eq!(*of(false, false).combined(&[]), Schedule::default());
+        // A reduction is copied over the reversed links.
+        let both = of(true, true);
+        assert_eq!(both.task(Phase::Reduce).unwrap().graph.links()[0].from, 1);
+        assert_eq!(both.task(Phase::Copy).unwrap().graph.links()[0].from, 0);
+    }
+
+    #[test]
+    fn an_all_reduce_is_solved_once_where_each_link_has_an_opposite_of_its_own() {
+        assert!(is_solved_once(triangle(), 3));
+        assert!(!is_solved_once(ring(), 3));
+        assert!(!is_solved_once(graph(2, &[(0, 1, 2), (1, 0, 3)]), 2), "the other direction is slower");
+        assert!(!is_solved_once(graph(2, &[(0, 1, 2), (0, 1, 2), (1, 0, 2)]), 2), "one opposite for two links");
+        assert!(is_solved_once(graph(2, &[(0, 1, 2), (0, 1, 3), (1, 0, 3), (1, 0, 2)]), 2));
+        // The mirror image of a copy to all nodes is no reduction to node 0.
+        let other = Problem::new(triangle(), Some(Demand::broadcast(3, 0, 3)), Some(all()));
+        assert_eq!((other.phases().len(), other.repetitions()), (2, 1));
+    }
+
+    #[test]
+    fn one_copy_gives_both_phases_of_an_all_reduce() {
+        // Two links there and two back, whose opposites are not in the same order.
+        let graph = graph(2, &[(0, 1, 2), (0, 1, 5), (1, 0, 5), (1, 0, 2)]);
+        let all = Demand::all_gather(2, 2);
+        let problem = Problem::new(graph, Some(all.clone()), Some(all));
+        let copied = schedule(&[(0, 0, 0), (1, 1, 0), (2, 2, 0), (3, 3, 1)]);
+        let whole = problem.combined(&[&copied]);
+        assert_eq!((problem.repetitions(), problem.bounds().len()), (2, 1));
+        assert_eq!((problem.faults(&whole), whole.end(&problem.graph), whole.reducing), (vec![], 10, 4));
+        let starts: Vec<u64> = whole.transfers[4..].iter().map(|transfer| transfer.start).collect();
+        assert_eq!(starts, [5, 5, 5, 6], "the copy begins when the sums are complete");
+    }
+
+    #[test]
+    fn the_schedules_of_phases_are_put_together_in_their_order() {
+        let copied = schedule(&[(0, 0, 0), (1, 1, 0), (2, 2, 0), (1, 0, 2), (2, 1, 2), (0, 2, 2)]);
+        // Over the reversed links chunks go round the other way.
+        let reduced = schedule(&[(0, 1, 0), (1, 2, 0), (2, 0, 0), (0, 2, 2), (1, 0, 2), (2, 1, 2)]);
+        let only_copy = Problem::new(ring(), None, Some(all()));
+        assert_eq!(*only_copy.combined(&[&copied]), copied);
+        assert!(!only_copy.faults(&reduced).is_empty(), "chunk 1 is not at node 0, where link 0 begins");
+        let only_reduction = Problem::new(ring(), Some(all()), None);
+        let sums = only_reduction.combined(&[&reduced]);
+        assert_eq!((only_reduction.faults(&sums), sums.reducing, sums.end(&ring())), (vec![], 6, 4));
+        let both = Problem::new(ring(), Some(all()), Some(all()));
+        let whole = both.combined(&[&reduced, &copied]);
+        assert_eq!((both.faults(&whole), whole.reducing, whole.end(&ring())), (vec![], 6, 8));
+        assert_eq!((both.bounds().len(), both.bounds()[1].time()), (2, 4));
+    }
+
+    #[test]
+    fn all_links_together_carry_each_part_of_a_sum_there_and_back() {
+        let all_reduce = |graph: Graph, demand: Demand| {
+            let problem = Problem::new(graph, Some(demand.clone()), Some(demand));
+            problem.lower_bound(&problem.bounds())
+        };
+        // 12 transfers over six links; with long durations as well.
+        assert_eq!(all_reduce(triangle(), all()), 4);
+        let slow: Vec<_> = triangle().links().iter().map(|link| (link.from, link.to, 1_000_003)).collect();
+        assert_eq!(all_reduce(graph(3, &slow), all()), 2_000_006);
+        // 16 transfers: by tick 30 ten over the one link and six over the other, by tick 29 only nine and five.
+        assert_eq!(all_reduce(graph(2, &[(0, 1, 3), (1, 0, 5)]), Demand::all_gather(2, 4)), 30);
+        // Four transfers over four links; but the path of two links takes longer.
+        let line = graph(3, &[(0, 1, 5), (1, 0, 5), (1, 2, 5), (2, 1, 5)]);
+        assert_eq!(all_reduce(line, Demand::broadcast(3, 0, 1)), 10);
+    }
+
+    #[test]
+    fn other_collectives_take_what_is_proven_of_each_phase() {
+        let bounds = [Bounds { cut_time: 3, last_hop: 7, ..Bounds::default() }];
+        assert_eq!(Problem::new(ring(), None, Some(all())).lower_bound(&bounds), 7);
+        assert_eq!(Problem::new(ring(), Some(all()), None).lower_bound(&bounds), 7);
+    }
+}

@@ -79,3 +79,61 @@ pub fn analyse(graph: &Graph, schedule: &Schedule, chunks: usize) -> Analysis {
     critical.reverse();
     Analysis { slack, critical }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::graph::Link;
+
+    /// Links of the given ends and durations.
+    fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
+        let link = |&(from, to, duration)| Link { from, to, duration, rate: 1 };
+        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
+    }
+
+    /// Transfers as (link, chunk, start).
+    fn schedule(transfers: &[(u32, u32, u64)], reducing: usize) -> Schedule {
+        let transfers = transfers.iter().map(|&(link, chunk, start)| Transfer { link, chunk, start });
+        Schedule { transfers: transfers.collect(), reducing }
+    }
+
+    /// Slack and critical path of two chunks that go along a line, over a link of two ticks and one of three.
+    fn along_a_line(transfers: &[(u32, u32, u64)]) -> (Vec<u64>, Vec<u32>) {
+        let Analysis { slack, critical } = analyse(&graph(3, &[(0, 1, 2), (1, 2, 3)]), &schedule(transfers, 0), 2);
+        (slack, critical)
+    }
+
+    #[test]
+    fn the_critical_path_goes_back_from_the_last_arrival_over_links_and_chunks() {
+        // The second link is busy with chunk 0 until tick 5, so that chunk 1 could be there one tick later.
+        let tight = [(1, 1, 5), (0, 1, 2), (1, 0, 2), (0, 0, 0)];
+        assert_eq!(along_a_line(&tight), (vec![0, 1, 0, 0], vec![3, 2, 0]));
+    }
+
+    #[test]
+    fn across_a_gap_the_path_goes_on_with_what_ended_last() {
+        // Chunk 1 is sent on one tick after both have ended: the link with chunk 0, and its own arrival at tick 4.
+        let on_link = [(0, 0, 0), (0, 1, 2), (1, 0, 2), (1, 1, 6)];
+        assert_eq!(along_a_line(&on_link), (vec![1, 2, 1, 0], vec![0, 2, 3]));
+        // Now it arrives after the link became free.
+        let of_chunk = [(0, 0, 0), (0, 1, 4), (1, 0, 2), (1, 1, 7)];
+        assert_eq!(along_a_line(&of_chunk), (vec![2, 1, 2, 0], vec![0, 1, 3]));
+    }
+
+    #[test]
+    fn a_sum_is_sent_on_after_its_last_part_and_a_copy_after_its_arrival() {
+        // Nodes 1 and 2 add to node 0 what node 3 is to have; the quicker part comes later, and is there earlier. Then
+        // node 3 sends the sum back to node 0, and this to node 1.
+        let graph = graph(4, &[(1, 0, 2), (2, 0, 5), (0, 3, 1), (3, 0, 1), (0, 1, 2)]);
+        let sum = schedule(&[(0, 0, 1), (1, 0, 0), (2, 0, 5), (3, 0, 6), (4, 0, 7)], 3);
+        let expected = Analysis { slack: vec![2, 0, 0, 0, 0], critical: vec![1, 2, 3, 4] };
+        assert_eq!(analyse(&graph, &sum, 1), expected);
+    }
+
+    #[test]
+    fn all_that_reduces_comes_before_all_that_copies() {
+        let mixed = [(0, 0, 5), (0, 0, 3), (0, 0, 4), (0, 0, 0)];
+        assert_eq!(by_start(&schedule(&mixed, 2)), [1, 0, 3, 2]);
+        assert_eq!(by_start(&schedule(&mixed, 9)), [3, 1, 2, 0], "more reduce than there are");
+    }
+}

@@ -262,3 +262,156 @@ pub(super) fn distances(graph: &Graph, lengths: &[u64], from: u32) -> Vec<u64> {
     paths.search(graph, lengths, &[from]);
     paths.distance
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::graph::Link;
+
+    /// Links of the given ends and durations, at rate 2.
+    fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
+        let link = |&(from, to, duration)| Link { from, to, duration, rate: 2 };
+        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
+    }
+
+    /// A ring of `nodes` nodes whose links lead to the next node.
+    fn ring(nodes: u32, duration: u64) -> Graph {
+        let links: Vec<_> = (0..nodes).map(|from| (from, (from + 1) % nodes, duration)).collect();
+        graph(nodes as usize, &links)
+    }
+
+    /// A chunk of each node for each other node.
+    fn alltoall(nodes: u32) -> Demand {
+        let pairs = (0..nodes).flat_map(|from| (0..nodes).filter(move |to| *to != from).map(move |to| (from, to)));
+        Demand::from_chunks(nodes as usize, pairs.map(|(from, to)| (vec![from], vec![to])))
+    }
+
+    /// `count` times a chunk of node 0 for node 1.
+    fn first_link(nodes: usize, count: usize) -> Demand {
+        Demand::from_chunks(nodes, vec![(vec![0], vec![1]); count])
+    }
+
+    fn search<'a>(graph: &'a Graph, demand: &Demand) -> LoadSearch<'a> {
+        LoadSearch { graph, groups: groups(demand), paths: ShortestPaths::new(graph.nodes()), best: Load::default() }
+    }
+
+    #[test]
+    fn chunks_are_grouped_by_the_nodes_that_have_them() {
+        let chunks =
+            [(vec![0], vec![1]), (vec![2], vec![1, 3]), (vec![0], vec![3]), (vec![0], vec![1]), (vec![0], vec![])];
+        let groups: Vec<_> = groups(&Demand::from_chunks(4, chunks))
+            .into_iter()
+            .map(|group| (group.sources, group.wants, group.shared))
+            .collect();
+        assert_eq!(groups, [(vec![0], vec![(1, 2), (3, 1)], vec![]), (vec![2], vec![], vec![vec![1, 3]])]);
+    }
+
+    #[test]
+    fn shortest_paths_are_those_of_the_given_lengths() {
+        let graph = graph(4, &[(0, 1, 1), (0, 2, 1), (2, 1, 1), (1, 3, 1)]);
+        assert_eq!(distances(&graph, &[9, 1, 2, 4], 0), [0, 3, 1, 7]);
+        assert_eq!(distances(&graph, &[9, 1, 2, 4], 2), [u64::MAX, 2, 0, 6]);
+    }
+
+    #[test]
+    fn lengths_give_a_time_and_a_rate_and_the_best_of_each_is_kept() {
+        // From node 0 along a line of links that take three ticks: one chunk to node 1, four to both nodes 2 and 3.
+        // What can't be reached counts nothing.
+        let line = graph(4, &[(0, 1, 3), (1, 2, 3), (2, 3, 3)]);
+        let chunks =
+            [vec![(vec![0], vec![2, 3]); 4], vec![(vec![0], vec![1]), (vec![3], vec![0]), (vec![3], vec![0, 1])]];
+        let demand = Demand::from_chunks(4, chunks.concat());
+        let mut search = search(&line, &demand);
+        let mut used = vec![0.0; 3];
+        let mut after = |lengths: &[u64]| {
+            search.evaluate(lengths, &mut used);
+            let Load { time, work, rate, lengths } = search.best.clone();
+            (time, work, rate, lengths)
+        };
+        // Four chunks over the middle link, one every three ticks.
+        assert_eq!(after(&[0, 1, 0]), (12, 4, 2, vec![0, 1, 0]));
+        // Four paths of length 4 and one of length 1, over links of a total length of 4: not by tick 14.
+        assert_eq!(after(&[1, 2, 1]), (15, 17, 8, vec![1, 2, 1]));
+        // Five chunks over the first link: a higher rate, and no later time.
+        assert_eq!(after(&[1, 0, 0]), (15, 5, 2, vec![1, 2, 1]));
+        assert_eq!(after(&[0, 0, 1]), (15, 5, 2, vec![1, 2, 1]));
+        assert_eq!(after(&[0, 0, 0]), (15, 5, 2, vec![1, 2, 1]));
+        assert_eq!(used, [9.0, 8.0, 4.0], "how often paths go over each link");
+    }
+
+    #[test]
+    fn a_chunk_is_counted_on_one_shortest_path() {
+        // Directly by a longer link, or by two ways of equal length.
+        let graph = graph(4, &[(0, 3, 1), (0, 1, 1), (1, 3, 1), (0, 2, 1), (2, 3, 1)]);
+        let mut search = search(&graph, &Demand::from_chunks(4, [(vec![0], vec![3])]));
+        let mut used = vec![0.0; 5];
+        search.evaluate(&[5, 1, 1, 1, 1], &mut used);
+        assert_eq!((used[0], used[1] + used[3], used[2] + used[4]), (0.0, 1.0, 1.0));
+    }
+
+    #[test]
+    fn a_time_beyond_what_ticks_can_say_is_left_out() {
+        assert_eq!(load(&graph(2, &[(0, 1, 1 << 62)]), &first_link(2, 8)).time, 0);
+    }
+
+    #[test]
+    fn a_chunk_for_several_nodes_enters_each_of_them() {
+        let star = graph(4, &[(0, 1, 1), (0, 2, 1), (0, 3, 1), (1, 2, 1)]);
+        let demand = Demand::from_chunks(4, [(vec![0], vec![1, 2, 3])]);
+        let mut search = search(&star, &demand);
+        // Node 2 is entered over the shorter of two links.
+        search.evaluate(&[1, 7, 1, 2], &mut [0.0; 4]);
+        assert_eq!((search.best.work, search.best.rate), (1 + 2 + 1, 2 * (1 + 7 + 1 + 2)));
+    }
+
+    #[test]
+    fn links_are_counted_with_what_they_carry_whole() {
+        // Four chunks one way, two back: by tick 11 the links have carried three and two, by tick 12 four and two.
+        let pair = graph(2, &[(0, 1, 3), (1, 0, 5)]);
+        let demand = Demand::from_chunks(2, [vec![(vec![0], vec![1]); 4], vec![(vec![1], vec![0]); 2]].concat());
+        let mut search = search(&pair, &demand);
+        search.evaluate(&[1, 1], &mut [0.0; 2]);
+        assert_eq!(search.best.time, 12);
+        assert_eq!(load(&pair, &demand).time, 12);
+    }
+
+    #[test]
+    fn an_alltoall_keeps_all_links_busy() {
+        // Round a ring of four, paths of one to three links: 24 hops over four links, so six on each.
+        let found = load(&ring(4, 3), &alltoall(4));
+        assert_eq!((found.time, found.work as f64 / found.rate as f64), (18, 24.0 / 8.0));
+        // Along a line of three, two chunks go over each link.
+        let line = graph(3, &[(0, 1, 7), (1, 0, 7), (1, 2, 7), (2, 1, 7)]);
+        assert_eq!(load(&line, &alltoall(3)).time, 14);
+    }
+
+    #[test]
+    fn lengths_are_found_that_count_only_the_congested_link() {
+        // By equal lengths six chunks could be carried in two ticks by four links; there is only one way to go.
+        let found = load(&ring(4, 1), &first_link(4, 6));
+        assert_eq!(found.time, 6);
+        let rate = found.work as f64 / found.rate as f64;
+        assert!((2.99..=3.0).contains(&rate), "six chunks over a link of rate 2: {rate}");
+        // Three chunks keep a link of nine ticks busy for longer than ten chunks a link of one tick.
+        let line = graph(3, &[(0, 1, 9), (1, 2, 1)]);
+        let demand = Demand::from_chunks(3, [vec![(vec![0], vec![1]); 3], vec![(vec![1], vec![2]); 10]].concat());
+        assert_eq!(load(&line, &demand).time, 27);
+        // By two ways, of which the slowest links take four and three ticks: 30 and 40 of 70 chunks.
+        let ways = graph(3, &[(0, 2, 4), (0, 1, 3), (1, 2, 2)]);
+        assert_eq!(load(&ways, &Demand::from_chunks(3, vec![(vec![0], vec![2]); 70])).time, 120);
+    }
+
+    #[test]
+    fn where_every_node_wants_every_chunk_the_load_is_left_to_cuts() {
+        assert_eq!(load(&ring(4, 3), &Demand::all_gather(4, 1)).time, 0);
+        assert_eq!(load(&graph(2, &[]), &first_link(2, 1)).time, 0, "no links");
+        assert_eq!(load(&ring(3, 3), &Demand::from_chunks(3, [(vec![0], vec![0])])).time, 0, "nobody wants anything");
+    }
+
+    #[test]
+    fn lengths_are_in_proportion_to_prices_and_durations() {
+        let mut lengths = vec![0; 3];
+        round(graph(2, &[(0, 1, 2), (0, 1, 4), (1, 0, 1)]).links(), &[1.0, 1.0, 3.0], &mut lengths);
+        assert_eq!(lengths, [1 << 19, 1 << 20, 3 << 18]);
+    }
+}

@@ -521,3 +521,253 @@ impl Holders {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::schedule::{graph::Link, verify::faults};
+
+    const RULES: [MatchingRule; 4] =
+        [MatchingRule::Tacos, MatchingRule::Random, MatchingRule::Rarest, MatchingRule::RarestLive];
+
+    /// Links of the given ends and durations.
+    fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
+        let link = |&(from, to, duration)| Link { from, to, duration, rate: 1 };
+        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
+    }
+
+    /// A ring of three nodes whose links lead to the next node in two ticks.
+    fn ring() -> Graph {
+        graph(3, &[(0, 1, 2), (1, 2, 2), (2, 0, 2)])
+    }
+
+    /// Each chunk with the nodes that have it and those that want it.
+    fn chunks(nodes: usize, chunks: &[(&[u32], &[u32])]) -> Demand {
+        Demand::from_chunks(nodes, chunks.iter().map(|(have, want)| (have.to_vec(), want.to_vec())))
+    }
+
+    fn options(rule: MatchingRule) -> GreedyOptions {
+        GreedyOptions { rule, hold_back: 0.0 }
+    }
+
+    fn scheduled(graph: &Graph, demand: &Demand, rule: MatchingRule, seed: u64) -> Option<Schedule> {
+        greedy_schedule(graph, demand, options(rule), &mut Stream::new(seed), u64::MAX)
+    }
+
+    /// The transfers of a schedule that is checked: valid, and none to a node that has the chunk or does not want it.
+    fn checked(graph: &Graph, demand: &Demand, rule: MatchingRule, seed: u64) -> Vec<Transfer> {
+        let schedule = scheduled(graph, demand, rule, seed).unwrap();
+        assert_eq!(faults(graph, &schedule, None, Some(demand)), [], "{rule:?}, seed {seed}");
+        assert_eq!(schedule.transfers.len(), demand.pairs(), "{rule:?}, seed {seed}");
+        schedule.transfers
+    }
+
+    /// When each link of a graph carries something, as starts.
+    fn starts(links: usize, transfers: &[Transfer]) -> Vec<Vec<u64>> {
+        let mut starts = vec![Vec::new(); links];
+        transfers.iter().for_each(|transfer| starts[transfer.link as usize].push(transfer.start));
+        starts
+    }
+
+    #[test]
+    fn links_carry_something_whenever_they_can() {
+        for (rule, seed) in RULES.into_iter().flat_map(|rule| [1, 2, 3].map(|seed| (rule, seed))) {
+            let transfers = checked(&ring(), &Demand::all_gather(3, 1), rule, seed);
+            assert_eq!(starts(3, &transfers), vec![vec![0, 2]; 3]);
+            // Six chunks come to node 1 every four ticks, which sends them on faster, slower and much slower. Node 5
+            // only wants what node 4 is the last to have.
+            let tree = graph(6, &[(0, 1, 4), (1, 2, 3), (1, 3, 5), (1, 4, 9), (4, 5, 9)]);
+            let transfers = checked(&tree, &Demand::broadcast(6, 0, 6), rule, seed);
+            let expected = [
+                vec![0, 4, 8, 12, 16, 20],
+                vec![4, 8, 12, 16, 20, 24],
+                vec![4, 9, 14, 19, 24, 29],
+                vec![4, 13, 22, 31, 40, 49],
+                vec![13, 22, 31, 40, 49, 58],
+            ];
+            assert_eq!(starts(5, &transfers), expected, "{rule:?}, seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_chunk_goes_only_to_nodes_that_want_it() {
+        // Over node 1 the chunk for node 2 would be there earlier; but node 1 does not want it.
+        let triangle = graph(3, &[(0, 1, 1), (1, 2, 1), (0, 2, 9)]);
+        for rule in RULES {
+            let transfers = checked(&triangle, &chunks(3, &[(&[0], &[2]), (&[0], &[1])]), rule, 1);
+            assert_eq!(starts(3, &transfers), [vec![0], vec![], vec![0]], "{rule:?}");
+            // Along a line it would not be there at all.
+            assert_eq!(scheduled(&graph(3, &[(0, 1, 1), (1, 2, 1)]), &chunks(3, &[(&[0], &[2])]), rule, 1), None);
+        }
+    }
+
+    #[test]
+    fn a_schedule_that_takes_longer_than_the_limit_is_given_up() {
+        let within = |limit: u64| {
+            let options = options(MatchingRule::Rarest);
+            greedy_schedule(&ring(), &Demand::all_gather(3, 1), options, &mut Stream::new(1), limit).is_some()
+        };
+        assert_eq!([3, 4].map(within), [false, true]);
+    }
+
+    #[test]
+    fn links_that_are_held_back_start_later_by_the_duration_of_the_fastest() {
+        let fork = graph(4, &[(0, 1, 2), (0, 2, 5), (0, 3, 2)]);
+        let first_of_slow = |hold_back: f64, seed: u64| {
+            let options = GreedyOptions { rule: MatchingRule::Random, hold_back };
+            let demand = Demand::broadcast(4, 0, 1);
+            let schedule = greedy_schedule(&fork, &demand, options, &mut Stream::new(seed), u64::MAX).unwrap();
+            let starts = starts(3, &schedule.transfers);
+            assert_eq!((&starts[0], &starts[2]), (&vec![0], &vec![0]), "the fastest");
+            starts[1][0]
+        };
+        assert!((0..20).all(|seed| first_of_slow(0.0, seed) == 0 && first_of_slow(1.0, seed) == 2));
+        let often = (0..1000).filter(|seed| first_of_slow(0.2, *seed) == 2).count();
+        assert!((100..300).contains(&often), "{often} of 1000 with probability 0.2");
+    }
+
+    #[test]
+    fn the_chunk_that_the_fewest_nodes_have_comes_first() {
+        // Of 1200 chunks nodes 0 and 1 have all but chunk 700, which only node 0 has; node 2 wants three of them.
+        let all = (0..1200).map(|chunk| match chunk {
+            700 => (vec![0], vec![2]),
+            3 | 1100 => (vec![0, 1], vec![2]),
+            _ => (vec![0, 1], vec![]),
+        });
+        let (demand, link) = (Demand::from_chunks(3, all), graph(3, &[(0, 2, 1)]));
+        let order = |rule: MatchingRule, seed: u64| -> Vec<u32> {
+            checked(&link, &demand, rule, seed).iter().map(|transfer| transfer.chunk).collect()
+        };
+        for rule in [MatchingRule::Rarest, MatchingRule::RarestLive] {
+            let orders: BTreeSet<_> = (0..20).map(|seed| order(rule, seed)).collect();
+            assert_eq!(orders, BTreeSet::from([vec![700, 3, 1100], vec![700, 1100, 3]]), "{rule:?}");
+        }
+        for rule in [MatchingRule::Random, MatchingRule::Tacos] {
+            assert_eq!((0..60).map(|seed| order(rule, seed)).collect::<BTreeSet<_>>().len(), 6, "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_sent_in_an_event_counts_at_once_or_after_it() {
+        // Two links begin at the same time, with the choice between two chunks.
+        let fork = graph(3, &[(0, 1, 1), (0, 2, 1)]);
+        let are_same = |rule: MatchingRule, seed: u64| {
+            let transfers = checked(&fork, &Demand::broadcast(3, 0, 2), rule, seed);
+            transfers[0].chunk == transfers[1].chunk
+        };
+        assert!((0..20).all(|seed| !are_same(MatchingRule::RarestLive, seed)));
+        let often = (0..100).filter(|seed| are_same(MatchingRule::Rarest, *seed)).count();
+        assert!((20..80).contains(&often), "{often} of 100");
+        // After the event it counts: chunk 0 goes to node 1 first, so that chunk 1 is the rarer one for node 2.
+        let later = graph(3, &[(0, 1, 1), (0, 2, 3)]);
+        let demand = chunks(3, &[(&[0], &[1, 2]), (&[0], &[2])]);
+        for seed in 0..20 {
+            let transfers = checked(&later, &demand, MatchingRule::Rarest, seed);
+            assert_eq!(transfers.iter().map(|transfer| transfer.chunk).collect::<Vec<_>>(), [0, 1, 0]);
+        }
+    }
+
+    #[test]
+    fn tacos_takes_any_link_that_can_deliver_a_chunk() {
+        // Node 2 wants a chunk of nodes 0 and 1, and one that only node 1 has. Where that of both comes from node 1,
+        // the other one waits.
+        let graph = graph(3, &[(0, 2, 1), (1, 2, 1)]);
+        let demand = chunks(3, &[(&[0, 1], &[2]), (&[1], &[2])]);
+        let seen: BTreeSet<Vec<(u32, u32, u64)>> = (0..60)
+            .map(|seed| {
+                let mut all: Vec<_> = checked(&graph, &demand, MatchingRule::Tacos, seed)
+                    .iter()
+                    .map(|transfer| (transfer.chunk, transfer.link, transfer.start))
+                    .collect();
+                all.sort_unstable();
+                all
+            })
+            .collect();
+        assert_eq!(seen, BTreeSet::from([vec![(0, 0, 0), (1, 1, 0)], vec![(0, 1, 0), (1, 1, 1)]]));
+    }
+
+    #[test]
+    fn a_run_goes_on_from_where_it_stopped() {
+        let (graph, demand) = (ring(), Demand::all_gather(3, 1));
+        let mut run = GreedyRun::new(&graph, &demand, options(MatchingRule::Rarest), &mut Stream::new(1));
+        let state = |run: &GreedyRun| (run.missing(), run.end(), run.next_event(), run.is_done());
+        assert_eq!(state(&run), (6, 0, Some(2), false));
+        let before = run.key();
+        assert!(run.advance(&graph, 1, 9) == RunState::Failed, "no event by tick 1");
+        assert!(run.advance(&graph, 9, 1) == RunState::Unfinished);
+        assert_eq!((state(&run), run.transfers.len()), ((3, 2, Some(4), false), 3), "an event is not divided");
+        let halfway = run.key();
+        assert!(run.advance(&graph, 9, 9) == RunState::Complete);
+        assert_eq!((run.missing(), run.end(), run.is_done()), (0, 4, true));
+        // The key depends on the chunks and on when links become free, and not on the seed.
+        let mut other = GreedyRun::new(&graph, &demand, options(MatchingRule::Rarest), &mut Stream::new(2));
+        assert_eq!(other.key(), before);
+        assert!(other.advance(&graph, 9, 1) == RunState::Unfinished);
+        assert_eq!(other.key(), halfway);
+        assert_eq!(BTreeSet::from([before, halfway, run.key()]).len(), 3);
+    }
+
+    #[test]
+    fn different_states_have_different_keys() {
+        let links =
+            (0..4).flat_map(|from| (0..4).filter(move |to| *to != from).map(move |to| (from, to, 1 + to as u64)));
+        let (graph, demand) = (graph(4, &links.collect::<Vec<_>>()), Demand::all_gather(4, 2));
+        let mut seen = BTreeSet::new();
+        for seed in 0..50 {
+            let mut run = GreedyRun::new(&graph, &demand, options(MatchingRule::Random), &mut Stream::new(seed));
+            while run.advance(&graph, u64::MAX, 1) == RunState::Unfinished {
+                seen.insert((run.have.all().to_vec(), run.free.clone(), run.key()));
+            }
+        }
+        assert!(seen.len() > 100, "{} states", seen.len());
+        assert_eq!(seen.iter().map(|(.., key)| *key).collect::<BTreeSet<_>>().len(), seen.len());
+    }
+
+    #[test]
+    fn the_bound_lets_the_missing_chunks_come_one_after_the_other_over_the_best_links() {
+        let bound = |graph: &Graph, demand: &Demand, now: u64| {
+            let run = GreedyRun::new(graph, demand, options(MatchingRule::Rarest), &mut Stream::new(1));
+            run.bound(graph, now)
+        };
+        // Two chunks over a link of two ticks; none arrives by `now`.
+        let all = Demand::all_gather(3, 1);
+        assert_eq!([0, 3, 9].map(|now| bound(&ring(), &all, now)), [4, 6, 12]);
+        // Over links of five and of two ticks four chunks come by ticks 2, 4, 5 and 6.
+        let two = graph(2, &[(0, 1, 5), (0, 1, 2)]);
+        assert_eq!(bound(&two, &Demand::broadcast(2, 0, 4), 0), 6);
+        // Only what is wanted counts.
+        assert_eq!(bound(&two, &chunks(2, &[(&[0], &[1]), (&[0], &[])]), 0), 2);
+        assert_eq!(bound(&graph(2, &[(0, 1, 2)]), &Demand::all_gather(2, 1), 0), u64::MAX, "no link to node 0");
+        // After the first event the links are free at tick 2, and the rest takes two ticks more.
+        let graph = ring();
+        let mut run = GreedyRun::new(&graph, &all, options(MatchingRule::Rarest), &mut Stream::new(1));
+        run.process_event(&graph, 2);
+        assert_eq!([run.bound(&graph, 2), run.bound(&graph, 6)], [4, 7]);
+        run.process_event(&graph, 4);
+        assert_eq!(run.bound(&graph, 9), 4, "nothing is missing");
+    }
+
+    #[test]
+    fn holders_are_counted_up_to_the_number_of_nodes() {
+        let mut holders = Holders::new(4, 1200);
+        for (chunk, count) in [(0, 4), (1, 3), (700, 2), (1100, 2)] {
+            (0..count).for_each(|_| holders.add(chunk));
+        }
+        let rarest = |chunks: &[usize]| {
+            let mut rows = Rows::new(1, 1200);
+            chunks.iter().for_each(|chunk| rows.insert(0, *chunk));
+            let mut candidates: Vec<(u32, Block)> =
+                (0..).zip(rows.row(0)).map(|(at, block)| (at, *block)).filter(|(_, b)| !bits::is_empty(b)).collect();
+            holders.keep_rarest(&mut candidates);
+            let of = |(at, block): &(u32, Block)| {
+                bits::iter(block).map(|bit| *at as usize * bits::BLOCK_SIZE + bit as usize).collect::<Vec<_>>()
+            };
+            candidates.iter().flat_map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(rarest(&[0, 1, 700, 1100]), [700, 1100]);
+        assert_eq!([rarest(&[0, 1]), rarest(&[0]), rarest(&[0, 1, 2])], [vec![1], vec![0], vec![2]]);
+        assert_eq!([rarest(&[1, 1100]), rarest(&[0, 1, 1199])], [vec![1100], vec![1199]]);
+    }
+}

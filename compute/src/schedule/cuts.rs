@@ -225,3 +225,131 @@ fn move_one(forth: bool, a: &mut u32, b: &mut u32) {
         (*a, *b) = (*a + 1, *b - 1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::graph::Link;
+
+    /// Links of the given ends, durations and rates.
+    fn graph(nodes: usize, links: &[(u32, u32, u64, u64)]) -> Graph {
+        let link = |&(from, to, duration, rate)| Link { from, to, duration, rate };
+        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
+    }
+
+    /// From node 0 to node 3 over node 1 or, slower, over node 2; one link from node 1 to node 2, and one back to
+    /// node 0.
+    fn diamond() -> Graph {
+        let there = [(0, 1, 2, 10), (0, 2, 3, 5), (1, 3, 2, 7), (2, 3, 3, 4)];
+        graph(4, &[&there[..], &[(1, 2, 2, 2), (3, 0, 5, 1)]].concat())
+    }
+
+    /// The nodes inside, the number of nodes outside, the rate that leaves and the chunks that must leave.
+    fn state(cut: &Cut<'_>) -> (Vec<u32>, usize, u64, u64) {
+        (cut.inside(), cut.outside(), cut.rate, cut.needed())
+    }
+
+    #[test]
+    fn a_cut_changes_node_by_node() {
+        let (graph, demand) = (diamond(), Demand::all_gather(4, 2));
+        let mut cut = Cut::new(&graph, &demand);
+        assert_eq!(state(&cut), (vec![], 4, 0, 0));
+        // For each move the state after it, and how much the links that leave carry in six ticks.
+        let expected = [
+            (0, (vec![0], 3, 15, 2), 3 + 2),
+            (1, (vec![0, 1], 2, 14, 4), 2 + 3 + 3),
+            (2, (vec![0, 1, 2], 1, 11, 6), 3 + 2),
+            (3, (vec![0, 1, 2, 3], 0, 0, 0), 0),
+            (0, (vec![1, 2, 3], 1, 1, 6), 1),
+            (3, (vec![1, 2], 2, 11, 4), 3 + 2),
+            (1, (vec![2], 3, 4, 2), 2),
+            (2, (vec![], 4, 0, 0), 0),
+        ];
+        for (node, after, carried) in expected {
+            cut.flip(node);
+            assert_eq!((state(&cut), cut.carried(6)), (after, carried), "after node {node}");
+        }
+        // Each question about a time looks at three durations.
+        assert_eq!(cut.looks(), 8 * 3);
+    }
+
+    #[test]
+    fn a_cut_takes_until_its_links_have_carried_all_that_must_leave() {
+        let (graph, demand) = (diamond(), Demand::all_gather(4, 2));
+        let of = |inside: &[usize], known: u64, with_last_hop: bool| {
+            let mut cut = Cut::new(&graph, &demand);
+            inside.iter().for_each(|node| cut.flip(*node));
+            cut.time(known, with_last_hop)
+        };
+        // Two chunks, one over each link: the slower one takes three ticks.
+        assert_eq!([0, 2, 3].map(|known| of(&[0], known, false)), [Some(3), Some(3), None]);
+        // By tick 4 three chunks leave node 0, of which one can be forwarded in the two ticks of the fastest link
+        // beyond: the other would have to leave three times. By tick 5 both can be forwarded.
+        assert_eq!([0, 4, 5].map(|known| of(&[0], known, true)), [Some(5), Some(5), None]);
+        // Beyond is only the link from node 3 to node 0, which takes five ticks: two of four chunks are forwarded in
+        // time, and the others leave twice.
+        assert_eq!([of(&[1, 2], 0, false), of(&[1, 2], 0, true)], [Some(6), Some(8)]);
+        // Into a single node nothing has to be forwarded.
+        assert_eq!([of(&[0, 1, 2], 0, false), of(&[0, 1, 2], 0, true)], [Some(8), Some(8)]);
+        // Nothing has to leave.
+        assert_eq!([of(&[], 0, false), of(&[0, 1, 2, 3], 0, true)], [None, None]);
+    }
+
+    #[test]
+    fn where_nothing_is_forwarded_each_chunk_crosses_for_each_node() {
+        let star = graph(3, &[(0, 1, 2, 1), (0, 2, 2, 1)]);
+        let demand = Demand::broadcast(3, 0, 2);
+        let mut cut = Cut::new(&star, &demand);
+        cut.flip(0);
+        assert_eq!([cut.time(0, false), cut.time(0, true)], [Some(2), Some(4)]);
+        let demand = Demand::all_gather(3, 1);
+        let mut cut = Cut::new(&star, &demand);
+        cut.flip(1);
+        assert_eq!([cut.time(0, false), cut.time(0, true)], [Some(u64::MAX); 2], "no link leaves node 1");
+    }
+
+    #[test]
+    fn a_chunk_leaves_where_a_node_outside_wants_it_and_none_has_it() {
+        let graph = diamond();
+        let to_three = (vec![0], vec![3]);
+        let chunks = [to_three.clone(), to_three, (vec![0, 1], vec![2]), (vec![2], vec![0])];
+        let demand = Demand::from_chunks(4, chunks);
+        let mut cut = Cut::new(&graph, &demand);
+        let mut needed = Vec::new();
+        for node in [0, 1, 2, 0, 3, 1, 2] {
+            cut.flip(node);
+            needed.push((cut.inside(), cut.needed()));
+        }
+        let expected = [
+            (vec![0], 2),
+            (vec![0, 1], 3),
+            (vec![0, 1, 2], 2),
+            (vec![1, 2], 1),
+            (vec![1, 2, 3], 1),
+            (vec![2, 3], 1),
+            (vec![3], 0),
+        ];
+        assert_eq!(needed, expected);
+        // The last hop counts only where every node wants every chunk: here two chunks leave node 0 by tick 3.
+        cut.flip(3);
+        cut.flip(0);
+        assert_eq!([cut.time(0, false), cut.time(0, true)], [Some(3), Some(3)]);
+        // Chunks of single nodes, too, are wanted by some nodes only.
+        let demand = Demand::from_chunks(4, [(vec![0], vec![1])]);
+        let mut cut = Cut::new(&graph, &demand);
+        cut.flip(0);
+        assert_eq!(cut.needed(), 1);
+        cut.flip(1);
+        assert_eq!(cut.needed(), 0);
+    }
+
+    #[test]
+    fn the_effort_counts_links_twice_and_nodes_by_the_kinds_of_their_chunks() {
+        let graph = diamond();
+        assert_eq!(Cut::new(&graph, &Demand::all_gather(4, 2)).effort(), 2 * 6 + 4);
+        // The first two chunks are of one kind, which concerns two nodes; the third concerns three.
+        let to_three = (vec![0], vec![3]);
+        let demand = Demand::from_chunks(4, [to_three.clone(), to_three, (vec![0, 1], vec![2])]);
+        assert_eq!(Cut::new(&graph, &demand).effort(), 2 * 6 + 2 + 3);
+    }
+}

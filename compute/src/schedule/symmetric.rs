@@ -294,3 +294,160 @@ impl Synthesizer for Symmetric {
         if self.tries < MAX_TRIES { SearchState::Working } else { SearchState::Finished }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{bound::bounds, graph::Link, verify::faults};
+
+    /// Links of the given ends and durations.
+    fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
+        let link = |&(from, to, duration)| Link { from, to, duration, rate: 1 };
+        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
+    }
+
+    /// Rows and columns of nodes, and from each node links of the given steps down and to the right, and durations.
+    fn torus(rows: u32, columns: u32, kinds: &[(u32, u32, u64)]) -> Graph {
+        let at = |row: u32, column: u32| row % rows * columns + column % columns;
+        let of_node = |row: u32, column: u32| {
+            kinds
+                .iter()
+                .map(move |&(down, right, duration)| (at(row, column), at(row + down, column + right), duration))
+        };
+        let places = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+        let links: Vec<_> = places.flat_map(|(row, column)| of_node(row, column)).collect();
+        graph((rows * columns) as usize, &links)
+    }
+
+    /// A ring whose nodes are not in the order of their numbers.
+    fn mixed_ring() -> Graph {
+        graph(6, &[(0, 3, 2), (3, 1, 2), (1, 2, 2), (2, 5, 2), (5, 4, 2), (4, 0, 2)])
+    }
+
+    /// The shortest time that the search finds for an all_gather, and the bound; the schedule is valid.
+    fn found(graph: &Graph, chunks: usize) -> Option<(u64, u64)> {
+        let demand = Demand::all_gather(graph.nodes(), chunks);
+        let (mut bounds, mut best) = (bounds(graph, &demand), None);
+        let state = Symmetric::new(1).work(&Task { graph, demand: &demand }, &mut bounds, &mut best, u64::MAX);
+        assert_eq!(state, SearchState::Finished);
+        let best: PartSchedule = best?;
+        assert_eq!(faults(graph, &best.schedule, None, Some(&demand)), []);
+        assert_eq!((best.schedule.transfers.len(), best.by), (demand.pairs(), Method::Symmetric));
+        Some((best.time, bounds.best()))
+    }
+
+    #[test]
+    fn schedules_of_symmetric_graphs_are_as_short_as_can_be() {
+        // A ring in both directions: two of four chunks over each link into a node.
+        assert_eq!(found(&torus(1, 5, &[(0, 1, 2), (0, 4, 2)]), 1), Some((4, 4)));
+        assert_eq!(found(&torus(1, 5, &[(0, 1, 2), (0, 4, 2)]), 3), Some((12, 12)));
+        assert_eq!(found(&mixed_ring(), 2), Some((20, 20)));
+        // Seven chunks over three links into each node.
+        assert_eq!(found(&torus(2, 4, &[(1, 0, 3), (0, 1, 3), (0, 3, 3)]), 1), Some((9, 9)));
+        // Slow links between two rings of three: across, and then one step round.
+        assert_eq!(found(&torus(2, 3, &[(1, 0, 5), (0, 1, 2), (0, 2, 2)]), 1), Some((7, 7)));
+        // Two links from each node to each other, one of them slower.
+        let (time, bound) = found(&torus(1, 2, &[(0, 1, 2), (0, 1, 3)]), 5).unwrap();
+        assert_eq!((time, bound), (6, 6));
+    }
+
+    #[test]
+    fn what_does_not_look_the_same_from_every_node_has_no_symmetry() {
+        let is_symmetric = |graph: &Graph| Symmetry::of(graph).is_some();
+        assert!(is_symmetric(&mixed_ring()));
+        assert!(is_symmetric(&torus(2, 3, &[(1, 0, 5), (0, 1, 2)])));
+        assert!(!is_symmetric(&graph(1, &[])));
+        assert!(!is_symmetric(&graph(2, &[])), "no links");
+        assert!(!is_symmetric(&graph(3, &[(0, 1, 2), (1, 0, 2), (1, 2, 2), (2, 1, 2)])), "a line");
+        assert!(!is_symmetric(&graph(3, &[(0, 1, 2), (1, 2, 2), (2, 0, 3)])), "one link of a ring is slower");
+        assert!(!is_symmetric(&graph(3, &[(0, 1, 2), (1, 0, 2), (2, 0, 2)])), "nothing leads to node 2");
+        assert!(!is_symmetric(&graph(3, &[(0, 1, 2), (1, 2, 2)])), "nothing leaves node 2");
+    }
+
+    #[test]
+    fn places_are_added_digit_by_digit() {
+        let with = |bases: &[u32]| Symmetry {
+            bases: bases.to_vec(),
+            place: (0..12).collect(),
+            node: (0..12).collect(),
+            kinds: Vec::new(),
+        };
+        // 11 is (1, 2, 1) and 9 is (1, 1, 1), with digits of base 2, 3 and 2.
+        assert_eq!(with(&[2, 3, 2]).plus(11, 9), 0);
+        // 7 is (1, 0, 1) and 4 is (0, 2, 0).
+        assert_eq!(with(&[2, 3, 2]).plus(7, 4), 11);
+        assert_eq!(with(&[12]).plus(7, 9), 4);
+    }
+
+    #[test]
+    fn factorisations_are_in_every_order_those_with_fewer_factors_first() {
+        assert_eq!(factorisations(7), [[7]]);
+        let mut all = factorisations(12);
+        assert!(all.is_sorted_by_key(Vec::len));
+        all.sort_unstable();
+        let expected: [&[u32]; 8] = [&[2, 2, 3], &[2, 3, 2], &[2, 6], &[3, 2, 2], &[3, 4], &[4, 3], &[6, 2], &[12]];
+        assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn a_walk_round_a_ring_visits_each_node_once() {
+        assert_eq!(ring_order(&mixed_ring()), Some(vec![0, 3, 1, 2, 5, 4]));
+        assert_eq!(ring_order(&graph(3, &[(0, 1, 2), (1, 0, 2), (2, 0, 2)])), None);
+    }
+
+    #[test]
+    fn links_are_found_by_ends_and_duration() {
+        let index = LinkIndex::of(&graph(3, &[(1, 2, 5), (0, 1, 4), (0, 1, 2), (0, 1, 2)]));
+        let links = [(0, 1, 2), (0, 1, 3), (0, 1, 4), (1, 2, 5), (1, 2, 6), (2, 0, 5)];
+        let found = links.map(|(from, to, duration)| index.link(from, to, duration));
+        assert_eq!(found, [Some(2), None, Some(1), Some(0), None, None]);
+    }
+
+    #[test]
+    fn a_kind_of_links_gets_an_item_where_others_can_take_another_one() {
+        // The first kind can carry both items, the second and the third only the first item.
+        let is_able = |kind: usize, item: u32| kind == 0 || item == 0;
+        let mut taken = vec![None; 2];
+        let mut take = |kind: usize| augment(kind, &[0, 1], &mut taken, &mut [false; 3], &is_able);
+        assert!(take(0) && take(1) && !take(2));
+        assert_eq!(taken, [Some(1), Some(0)]);
+    }
+
+    #[test]
+    fn the_search_tries_again_until_the_bound_is_met_or_for_64_times() {
+        let graph = torus(1, 5, &[(0, 1, 2), (0, 4, 2)]);
+        let demand = Demand::all_gather(5, 1);
+        let task = Task { graph: &graph, demand: &demand };
+        let (mut search, mut best) = (Symmetric::new(1), None);
+        // A try takes 25 steps; a bound of 0 is never met.
+        let mut calls = 1;
+        while search.work(&task, &mut Bounds::default(), &mut best, 25) == SearchState::Working {
+            calls += 1;
+        }
+        assert_eq!(calls, 64);
+        let (mut search, mut best) = (Symmetric::new(1), None);
+        let mut calls = 1;
+        while search.work(&task, &mut Bounds::default(), &mut best, 26) == SearchState::Working {
+            calls += 1;
+        }
+        assert_eq!(calls, 32, "two tries at a time");
+        let (mut search, mut best) = (Symmetric::new(1), None);
+        assert_eq!(search.work(&task, &mut Bounds::default(), &mut best, u64::MAX), SearchState::Finished);
+        assert_eq!(search.tries, 64);
+        let mut met = Bounds { cut_time: 4, ..Bounds::default() };
+        let mut search = Symmetric::new(1);
+        assert_eq!(search.work(&task, &mut met, &mut best, u64::MAX), SearchState::Finished);
+        assert_eq!(search.tries, 0);
+    }
+
+    #[test]
+    fn other_collectives_and_large_ones_are_left_to_other_searches() {
+        let graph = torus(1, 5, &[(0, 1, 2), (0, 4, 2)]);
+        for demand in [Demand::broadcast(5, 0, 5), Demand::broadcast(5, 0, 1), Demand::all_gather(5, 4001)] {
+            let mut best = None;
+            let task = Task { graph: &graph, demand: &demand };
+            let state = Symmetric::new(1).work(&task, &mut Bounds::default(), &mut best, 1);
+            assert!(state == SearchState::Finished && best.is_none());
+        }
+    }
+}

@@ -299,5 +299,156 @@ mod tests {
         // Sources of several kinds are neither an all_gather nor a broadcast.
         let mixed = Demand::from_chunks(4, [(vec![0], vec![1, 2, 3]), (vec![2], vec![0, 1, 3])]);
         assert_eq!(cut(&mixed), (None, false));
+        let mixed = Demand::from_chunks(4, [3, 1, 2, 0].map(|node| (vec![node], vec![0, 1, 2, 3])));
+        assert_eq!(cut(&mixed), (None, false), "as many chunks of each node, in another order");
+    }
+
+    /// Links of the given ends and durations.
+    fn graph(nodes: usize, links: impl IntoIterator<Item = (u32, u32, u64)>) -> Graph {
+        let links = links.into_iter().map(|(from, to, duration)| Link { from, to, duration, rate: 1 });
+        Graph::new(nodes, links.collect()).unwrap()
+    }
+
+    /// A chunk of each node for each other node.
+    fn alltoall(nodes: u32) -> Demand {
+        let pairs = (0..nodes).flat_map(|from| (0..nodes).filter(move |to| *to != from).map(move |to| (from, to)));
+        Demand::from_chunks(nodes as usize, pairs.map(|(from, to)| (vec![from], vec![to])))
+    }
+
+    fn cut(inside: &[u32], chunks: u64, rate: u64) -> NodeCut {
+        NodeCut { inside: inside.to_vec(), chunks, rate }
+    }
+
+    #[test]
+    fn all_cuts_of_a_small_graph_are_tried() {
+        let bounds = bounds(&line(), &Demand::all_gather(4, 2));
+        // Six chunks over the last link, which takes 11 ticks; four over the middle, at rate 3.
+        assert_eq!((bounds.cut_time, &bounds.cut), (66, &cut(&[0, 1, 2], 6, 8)));
+        assert_eq!((&bounds.fluid, bounds.fluid_is_exact, bounds.all_cuts), (&cut(&[0, 1], 4, 3), true, true));
+        assert_eq!((bounds.path_time, bounds.load_time, bounds.time(), bounds.best()), (26, 0, 66, 66));
+        // Where nobody wants anything nothing has to leave.
+        let nothing = super::bounds(&line(), &Demand::from_chunks(4, [(vec![0], vec![])]));
+        assert_eq!((nothing.best(), nothing.fluid, nothing.cut), (0, NodeCut::default(), NodeCut::default()));
+    }
+
+    #[test]
+    fn a_chunk_that_crosses_last_has_to_be_forwarded() {
+        // Three chunks over a link of ten ticks, the last of which takes four more ticks to node 2.
+        let graph = graph(3, [(0, 1, 10), (1, 2, 4)]);
+        let bounds = bounds(&graph, &Demand::broadcast(3, 0, 3));
+        assert_eq!((bounds.cut_time, bounds.path_time, bounds.time()), (30, 14, 30));
+        assert_eq!((bounds.last_hop, bounds.best()), (34, 34));
+    }
+
+    #[test]
+    fn the_largest_bound_counts() {
+        let of = |cut_time, path_time, load_time, last_hop| {
+            let bounds = Bounds { cut_time, path_time, load_time, last_hop, ..Bounds::default() };
+            (bounds.time(), bounds.best())
+        };
+        assert_eq!([of(5, 4, 3, 2), of(3, 5, 4, 6), of(3, 4, 5, 7)], [(5, 5), (5, 6), (5, 7)]);
+    }
+
+    #[test]
+    fn an_alltoall_on_a_hypercube_has_to_cross_its_halves() {
+        // 32 nodes and 160 links: 16 · 16 chunks cross 16 links in each direction of a dimension, and all paths
+        // together have 32 · 80 hops. Balls round a node and single nodes give less.
+        let links = (0..32).flat_map(|node: u32| (0..5).map(move |digit| (node, node ^ 1 << digit, 1)));
+        let bounds = bounds(&graph(32, links), &alltoall(32));
+        assert_eq!((bounds.cut_time, bounds.cut.chunks, bounds.cut.rate, bounds.all_cuts), (16, 256, 16, false));
+        assert_eq!((bounds.load_time, bounds.load.0 / bounds.load.1, bounds.path_time), (16, 16, 5));
+    }
+
+    #[test]
+    fn the_bottleneck_of_a_large_graph_is_found() {
+        // Two groups of ten nodes, of which each has links to all others; two links between the groups.
+        let inside = (0..20).flat_map(|a: u32| (0..20).map(move |b: u32| (a, b))).filter(|(a, b)| a / 10 == b / 10);
+        let links = inside.filter(|(a, b)| a != b).chain([(3, 14), (14, 3)]).map(|(a, b)| (a, b, 3));
+        let graph = graph(20, links);
+        let gather = bounds(&graph, &Demand::all_gather(20, 1));
+        assert_eq!((gather.fluid.chunks, gather.fluid.rate), (10, 1));
+        assert_eq!((gather.cut_time, gather.fluid_is_exact, gather.all_cuts), (30, true, false));
+        // Each node of one group has a chunk for another node of the other one.
+        let demand = Demand::from_chunks(20, (0..10).map(|node| (vec![node], vec![node + 10])));
+        let across = bounds(&graph, &demand);
+        assert_eq!((across.cut_time, across.fluid.chunks, across.fluid.rate), (30, 10, 1));
+        assert!(!across.fluid_is_exact && !across.all_cuts);
+    }
+
+    #[test]
+    fn a_demand_with_too_many_kinds_of_chunks_is_not_enumerated() {
+        let links = (0..16).flat_map(|from: u32| (0..16).filter(move |to| *to != from).map(move |to| (from, to, 1)));
+        let graph = graph(16, links);
+        let chunks = (0..16_000_u32).map(|chunk| (vec![chunk % 16], vec![(chunk % 16 + 1 + chunk / 16 % 15) % 16]));
+        let bounds = bounds(&graph, &Demand::from_chunks(16, chunks));
+        assert!(!bounds.all_cuts && !bounds.fluid_is_exact);
+        // 1000 chunks leave each node over 15 links.
+        assert_eq!((bounds.cut_time, bounds.cut.chunks, bounds.cut.rate), (67, 1000, 15));
+    }
+
+    #[test]
+    fn balls_round_every_node_and_their_complements_are_cut() {
+        let (graph, demand, mut bounds) = (line(), Demand::all_gather(4, 2), Bounds::default());
+        let centres = std::cell::RefCell::new(Vec::new());
+        let mut cuts = Cut::new(&graph, &demand);
+        ball_cuts(&graph, &mut cuts, &mut bounds, &|centre| {
+            centres.borrow_mut().push(centre);
+            graph.distances([centre])
+        });
+        assert_eq!(centres.take(), [0, 1, 2, 3]);
+        assert_eq!((&bounds.fluid, bounds.cut_time), (&cut(&[0, 1], 4, 3), 66));
+        assert!(cuts.inside().is_empty(), "the set is as it was");
+        // A complement: what node 3 has goes over the middle the other way.
+        let (demand, mut bounds) = (Demand::broadcast(4, 3, 3), Bounds::default());
+        ball_cuts(&graph, &mut Cut::new(&graph, &demand), &mut bounds, &|_| vec![0, 1, 2, 3]);
+        assert_eq!((bounds.fluid, bounds.cut_time, bounds.cut), (cut(&[2, 3], 3, 4), 36, cut(&[3], 3, 8)));
+    }
+
+    #[test]
+    fn in_a_large_graph_the_centres_of_balls_are_spread_over_all_nodes() {
+        let nodes = 1000;
+        let ring = (0..nodes).flat_map(|node| [(node, (node + 1) % nodes, 1), (node, (node + nodes - 1) % nodes, 1)]);
+        let (graph, demand) = (graph(nodes as usize, ring), Demand::broadcast(nodes as usize, 0, 1));
+        let centres = std::cell::RefCell::new(Vec::new());
+        ball_cuts(&graph, &mut Cut::new(&graph, &demand), &mut Bounds::default(), &|centre| {
+            centres.borrow_mut().push(centre);
+            vec![0; nodes as usize]
+        });
+        // A ball and its complement take 10,000 steps of 3,000,000.
+        let centres = centres.take();
+        assert_eq!((centres.len(), centres[0]), (300, 0));
+        assert!(centres.windows(2).all(|pair| (3..=4).contains(&(pair[1] - pair[0]))));
+    }
+
+    #[test]
+    fn each_link_cuts_between_what_is_nearer_to_its_ends() {
+        let (graph, demand, mut bounds) = (line(), Demand::all_gather(4, 2), Bounds::default());
+        let mut cuts = Cut::new(&graph, &demand);
+        halving_cuts(&graph, &mut cuts, &mut bounds);
+        assert_eq!((&bounds.fluid, bounds.cut_time), (&cut(&[0, 1], 4, 3), 66));
+        assert!(cuts.inside().is_empty(), "the set is as it was");
+        let (demand, mut bounds) = (Demand::broadcast(4, 3, 3), Bounds::default());
+        halving_cuts(&graph, &mut Cut::new(&graph, &demand), &mut bounds);
+        assert_eq!((bounds.fluid, bounds.cut_time, bounds.cut), (cut(&[2, 3], 3, 4), 36, cut(&[3], 3, 8)));
+        // Without links back only what lies before a link can leave.
+        let (forwards, demand, mut bounds) =
+            (self::graph(3, [(0, 1, 5), (1, 2, 5)]), Demand::broadcast(3, 0, 2), Bounds::default());
+        halving_cuts(&forwards, &mut Cut::new(&forwards, &demand), &mut bounds);
+        assert_eq!((bounds.cut_time, bounds.cut), (10, cut(&[0], 2, 1)));
+        // Node 2 is as near to the one end as to the other, and stays outside.
+        let link = |from, to, rate| Link { from, to, duration: 1, rate };
+        let links = [link(0, 1, 1), link(0, 2, 1), link(1, 2, 10), link(2, 1, 10), link(1, 0, 1), link(2, 0, 1)];
+        let graph = Graph::new(3, links.to_vec()).unwrap();
+        let (demand, mut bounds) = (Demand::broadcast(3, 0, 3), Bounds::default());
+        halving_cuts(&graph, &mut Cut::new(&graph, &demand), &mut bounds);
+        assert_eq!(bounds.fluid, cut(&[0], 3, 2));
+    }
+
+    #[test]
+    fn a_bottleneck_that_nothing_leaves_is_no_bound() {
+        let graph = graph(3, [(0, 1, 1)]);
+        let mut bounds = Bounds::default();
+        assert_eq!(fluid_bottleneck(&graph, &Demand::broadcast(3, 0, 2), &mut bounds), Some(vec![0, 1]));
+        assert!(!bounds.fluid_is_exact);
     }
 }

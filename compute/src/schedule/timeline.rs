@@ -490,3 +490,224 @@ impl Timeline {
         all.into_iter().map(branch).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{analysis::analyse, demand::Demand, graph::Link, plan::Transfer};
+
+    /// Links of the given ends and durations.
+    fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
+        let link = |&(from, to, duration)| Link { from, to, duration, rate: 1 };
+        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
+    }
+
+    /// A timeline of transfers as (link, chunk, start), with slack and critical path, at two ticks per nanosecond.
+    fn timeline(problem: &Problem, transfers: &[(u32, u32, u64)], reducing: usize) -> Timeline {
+        let transfers = transfers.iter().map(|&(link, chunk, start)| Transfer { link, chunk, start });
+        let schedule = Schedule { transfers: transfers.collect(), reducing };
+        let analysis = analyse(&problem.graph, &schedule, problem.chunks());
+        Timeline::new(problem, &schedule, Some(&analysis), 2).unwrap()
+    }
+
+    /// Two chunks of node 0 along a line, over a link of two ticks and one of three; an idle link leads back.
+    fn along_a_line() -> Timeline {
+        let graph = graph(3, &[(0, 1, 2), (1, 2, 3), (2, 0, 5)]);
+        let problem = Problem::new(graph, None, Some(Demand::broadcast(3, 0, 2)));
+        timeline(&problem, &[(1, 1, 5), (0, 1, 2), (1, 0, 2), (0, 0, 0)], 0)
+    }
+
+    /// A sum along a line to node 0, and its copies back, with a gap of a tick before the last.
+    fn there_and_back() -> Timeline {
+        let graph = graph(3, &[(1, 0, 2), (2, 1, 3), (0, 1, 2), (1, 2, 3)]);
+        let demand = Demand::broadcast(3, 0, 1);
+        let problem = Problem::new(graph, Some(demand.clone()), Some(demand));
+        timeline(&problem, &[(1, 0, 0), (0, 0, 3), (2, 0, 5), (3, 0, 8)], 2)
+    }
+
+    /// 150,000 chunks one after the other over a link of two ticks; a link of ten ticks back is idle.
+    fn long() -> Timeline {
+        let count = 150_000;
+        let problem =
+            Problem::new(graph(2, &[(0, 1, 2), (1, 0, 10)]), None, Some(Demand::broadcast(2, 0, count as usize)));
+        let transfers: Vec<_> = (0..count).map(|chunk| (0, chunk, 2 * u64::from(chunk))).collect();
+        let mut timeline = timeline(&problem, &transfers, 0);
+        timeline.critical = vec![7, 50_000, 60_000, 149_999];
+        timeline
+    }
+
+    fn timed(index: u32, link: u32, chunk: u32, start: u64, end: u64) -> TimedTransfer {
+        TimedTransfer { index, link, chunk, start, end }
+    }
+
+    /// Compares shares, which are sums of fractions.
+    fn assert_near(found: &[(f64, f64)], expected: &[(f64, f64)]) {
+        let is_near = |(a, b): (&(f64, f64), &(f64, f64))| (a.0 - b.0).abs() < 1e-12 && (a.1 - b.1).abs() < 1e-12;
+        assert!(found.len() == expected.len() && found.iter().zip(expected).all(is_near), "{found:?}");
+    }
+
+    #[test]
+    fn transfers_are_ordered_by_link_and_time() {
+        let line = along_a_line();
+        assert_eq!((line.nodes, line.chunks, line.end, line.reduced_by), (3, 2, 8, 0));
+        assert_eq!((line.links.as_slice(), line.durations.as_slice()), (&[(0, 1), (1, 2), (2, 0)][..], &[2, 3, 5][..]));
+        assert_eq!((line.first.as_slice(), line.chunk.as_slice()), (&[0, 2, 4, 4][..], &[0, 1, 0, 1][..]));
+        assert_eq!((line.start.as_slice(), line.slack.as_slice()), (&[0, 2, 2, 5][..], &[0, 1, 0, 0][..]));
+        assert_eq!((line.critical.as_slice(), line.len(), line.is_empty()), (&[0, 2, 3][..], 4, false));
+        assert_eq!((line.origins(0), line.origins(1)), (&[0][..], &[0][..]));
+        assert_eq!((line.ns(8), Timeline::default().ns(8), Timeline::default().is_empty()), (4.0, 8.0, true));
+        let nothing = Problem::new(graph(2, &[(0, 1, 2)]), None, None);
+        assert_eq!(Timeline::new(&nothing, &Schedule::default(), None, 2), None);
+    }
+
+    #[test]
+    fn it_is_known_what_a_link_carries_at_a_tick() {
+        let line = along_a_line();
+        assert_eq!(line.transfers_on(1).collect::<Vec<_>>(), [timed(2, 1, 0, 2, 5), timed(3, 1, 1, 5, 8)]);
+        assert_eq!(line.transfers_on(2).count(), 0);
+        assert_eq!([1, 2].map(|index| line.transfer(index)), [timed(1, 0, 1, 2, 4), timed(2, 1, 0, 2, 5)]);
+        let at = |link: u32, time: u64| line.transfer_at(link, time).map(|sent| sent.index);
+        assert_eq!([0, 1, 2, 3, 4].map(|time| at(0, time)), [Some(0), Some(0), Some(1), Some(1), None]);
+        assert_eq!([1, 2, 4, 5, 7, 8].map(|time| at(1, time)), [None, Some(2), Some(2), Some(3), Some(3), None]);
+        assert_eq!([0, 9].map(|time| at(2, time)), [None, None]);
+        assert_eq!([0, 1, 2].map(|link| line.chunks_carried(link)), [2, 2, 0]);
+        assert_eq!([0, 1, 2].map(|link| line.busy_share(link)), [0.5, 0.75, 0.0]);
+    }
+
+    #[test]
+    fn arrivals_are_listed_by_node_and_in_time() {
+        let line = along_a_line();
+        let ownership = line.ownership();
+        assert_eq!(ownership, [0, 0, 2, 4, 5, 8]);
+        assert_eq!(line.arrivals(), [vec![], vec![2, 4], vec![5, 8]]);
+        assert_eq!(line.events(), [0, 2, 4, 5, 8]);
+        assert_eq!(line.progress(), [(0, 0), (2, 1), (4, 2), (5, 3), (8, 4)]);
+        assert_eq!(Timeline::arrival_order(&[5, u64::MAX, 0, 3]), [2, 3, 0]);
+        // A chunk that comes twice is there from the first time on; both arrivals of the second tick count.
+        let twice = graph(3, &[(0, 1, 2), (0, 1, 1), (0, 2, 1)]);
+        let problem = Problem::new(twice, None, Some(Demand::from_chunks(3, [(vec![0], vec![1, 2])])));
+        let twice = timeline(&problem, &[(0, 0, 0), (1, 0, 0), (2, 0, 1)], 0);
+        assert_eq!((twice.ownership(), twice.progress()), (vec![0, 1, 2], vec![(0, 0), (1, 1), (2, 3)]));
+        assert_eq!(timeline(&problem, &[(2, 0, 1)], 0).ownership(), [0, u64::MAX, 2], "it never comes to node 1");
+        // Each node has its own chunks from the beginning.
+        let pair = Problem::new(graph(2, &[(0, 1, 3), (1, 0, 4)]), None, Some(Demand::all_gather(2, 2)));
+        let gathered = timeline(&pair, &[(0, 0, 0), (0, 1, 3), (1, 2, 0), (1, 3, 4)], 0);
+        assert_eq!(gathered.ownership(), [0, 0, 4, 8, 3, 6, 0, 0]);
+    }
+
+    #[test]
+    fn a_sum_is_owned_when_its_last_part_has_come() {
+        let sum = there_and_back();
+        assert_eq!((sum.reduced_by, sum.ownership()), (5, vec![5, 7, 11]));
+        let depths = |timeline: &Timeline| -> Vec<(u32, u32)> {
+            timeline.tree(0).iter().map(|part| (part.sent.link, part.depth)).collect()
+        };
+        assert_eq!(depths(&sum), [(1, 0), (0, 1), (2, 0), (3, 1)]);
+        // Node 0 gets a part over two links, and then one over a single link, and sends the sum on.
+        let graph = graph(5, &[(2, 1, 1), (1, 0, 1), (3, 0, 9), (0, 4, 1)]);
+        let problem = Problem::new(graph, Some(Demand::broadcast(5, 4, 1)), None);
+        let uneven = timeline(&problem, &[(0, 0, 0), (1, 0, 1), (2, 0, 2), (3, 0, 11)], 4);
+        assert_eq!(depths(&uneven), [(0, 0), (1, 1), (2, 0), (3, 2)]);
+        assert_eq!(uneven.ownership(), [u64::MAX, u64::MAX, u64::MAX, u64::MAX, 12]);
+        // Copies have the depth of the node from which they come; other chunks are not in the tree.
+        let line = along_a_line();
+        let of_one: Vec<_> = line.tree(1).iter().map(|part| (part.sent, part.depth)).collect();
+        assert_eq!(of_one, [(timed(1, 0, 1, 2, 4), 0), (timed(3, 1, 1, 5, 8), 1)]);
+    }
+
+    #[test]
+    fn gaps_say_why_a_link_is_idle() {
+        let line = along_a_line();
+        let idle = |link: u32| line.idle(link, &line.ownership());
+        assert_eq!(idle(0), [(4, 8, Idle::Finished)]);
+        assert_eq!(idle(1), [(0, 2, Idle::Waiting)]);
+        assert_eq!(idle(2), [(0, 8, Idle::Finished)]);
+        // The first link brings chunk 1 by some tick; the second one is free from tick 5 on, and sends it later.
+        let graph = graph(3, &[(0, 1, 2), (1, 2, 3)]);
+        let problem = Problem::new(graph, None, Some(Demand::broadcast(3, 0, 2)));
+        for (arrives, gap) in [(4, (5, 9, Idle::Held)), (5, (5, 9, Idle::Held)), (8, (5, 9, Idle::Waiting))] {
+            let later = timeline(&problem, &[(0, 0, 0), (0, 1, arrives - 2), (1, 0, 2), (1, 1, 9)], 0);
+            assert_eq!(later.idle(1, &later.ownership()), [(0, 2, Idle::Waiting), gap], "at tick {arrives}");
+        }
+    }
+
+    #[test]
+    fn utilisation_shares_out_transfers_among_steps() {
+        let line = along_a_line();
+        // Weights are 1/2, 1/3 and 1/5 of 31/30. The first link is busy until tick 4, the second from tick 2 on.
+        let (first, second) = (15.0 / 31.0, 10.0 / 31.0);
+        let both = (2.0 / 3.0, first + second);
+        assert_near(&line.utilisation(4), &[(1.0 / 3.0, first), both, (1.0 / 3.0, second), (1.0 / 3.0, second)]);
+        let whole = (1.25 / 3.0, 0.5 * first + 0.75 * second);
+        assert_near(&line.utilisation(1), &[whole]);
+        assert_near(&line.utilisation(0), &[whole]);
+        let thirds = [(1.25 / 3.0, first + 0.25 * second), (0.5, 0.5 * first + second), (1.0 / 3.0, second)];
+        assert_near(&line.utilisation(3), &thirds);
+        assert_eq!(line.busy(0..3, 4), [1.0, 2.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn a_window_has_what_is_under_way_and_all_of_one_chunk() {
+        let all = long();
+        // A window is about 24,000 transfers long; transfer 50,000 is under way at tick 100,001.
+        let window = all.window_from(100_001, Some(7));
+        let times = window.window.clone().unwrap();
+        assert_eq!((times.from, times.to, times.arrived, times.summary), (100_001, 148_001, vec![0, 50_000], None));
+        assert_eq!((window.first.as_slice(), window.len()), (&[0, 24_002, 24_002][..], 24_002));
+        assert_eq!((window.chunk[0], window.start[0], window.chunk[1], window.start[1]), (7, 14, 50_000, 100_000));
+        assert_eq!((window.chunk[24_001], window.start[24_001]), (74_000, 148_000));
+        assert_eq!(window.critical, [0, 1, 10_001]);
+        assert_eq!([100_000, 100_001, 148_000, 148_001].map(|time| window.covers(time)), [false, true, true, false]);
+        assert!(all.covers(0) && all.covers(u64::MAX));
+        // A transfer that ends as the window begins has arrived; a chunk may also come later.
+        let window = all.window_from(100_000, Some(149_999));
+        assert_eq!((window.chunk[0], window.chunk[24_000], window.len()), (50_000, 149_999, 24_001));
+        assert_eq!(window.critical, [0, 10_000, 24_000]);
+        assert_eq!(all.window_from(100_000, None).len(), 24_000);
+        assert_eq!((window.nodes, window.chunks, window.end, window.ticks_per_ns), (2, 150_000, 300_000, 2));
+        // What is the same for all windows comes from a timeline that the receiver has.
+        assert_eq!((window.links.len(), window.sources.len()), (0, 0));
+        let window = all.completed(window);
+        assert_eq!((window.links, window.durations), (vec![(0, 1), (1, 0)], vec![2, 10]));
+        assert_eq!((window.first_source.len(), window.sources.len()), (150_001, 150_000));
+        assert_eq!(there_and_back().window_from(0, None).reduced_by, 5);
+        // A window is never shorter than the fastest link's transfer.
+        let mut slow = along_a_line();
+        slow.durations = vec![90_000, 70_000, 80_000];
+        assert_eq!(slow.window_from(3, None).window.unwrap().to, 70_003);
+    }
+
+    #[test]
+    fn only_a_long_timeline_is_abridged_and_then_has_a_summary() {
+        let line = along_a_line();
+        assert_eq!((line.abridged(), line.summary(), line.transfer_count()), (line.clone(), None, 4));
+        let all = long();
+        let short = all.abridged();
+        assert_eq!((short.len(), short.transfer_count(), all.transfer_count()), (24_000, 150_000, 150_000));
+        assert_eq!([0, 1].map(|link| short.chunks_carried(link)), [150_000, 0]);
+        assert_eq!((short.busy_share(0), short.links.len(), short.durations.len()), (1.0, 2, 2));
+        assert_eq!((short.origins(149_999), short.window.as_ref().map(|window| window.from)), (&[0][..], Some(0)));
+        let summary = short.summary().unwrap();
+        assert_eq!((summary.every, summary.links_of_lane), ((1, 750), 1));
+        let owned: Vec<u64> = (0..200).map(|cell| 1500 * cell + 2).collect();
+        assert_eq!(summary.ownership, [vec![0; 200], owned].concat());
+        assert_eq!(summary.lanes, [vec![255; STEPS], vec![0; STEPS]].concat());
+        assert_near(&summary.busy, &[(0.5, 5.0 / 6.0); STEPS]);
+    }
+
+    #[test]
+    fn a_summary_puts_neighbouring_links_together_and_samples_nodes() {
+        // 601 links from node 0, of which every third carries a chunk for the whole time.
+        let links: Vec<_> = (1..602).map(|to| (0, to, 1)).collect();
+        let wants = (1..602).step_by(3).collect();
+        let problem = Problem::new(graph(602, &links), None, Some(Demand::from_chunks(602, [(vec![0], wants)])));
+        let transfers: Vec<_> = (0..601).step_by(3).map(|link| (link, 0, 0)).collect();
+        let summary = timeline(&problem, &transfers, 0).summarise();
+        assert_eq!((summary.transfers, summary.every, summary.links_of_lane), (201, (4, 1), 3));
+        assert_eq!((&summary.carries[..4], summary.carries.len()), (&[1, 0, 0, 1][..], 601));
+        // The last row has one link.
+        assert_eq!(summary.lanes, [vec![85; 200 * STEPS], vec![255; STEPS]].concat());
+        // Nodes 0, 4, 8, 12: of these nodes 4 (the fourth link) and 16 have the chunk.
+        assert_eq!((summary.ownership.len(), &summary.ownership[..5]), (151, &[0, 1, u64::MAX, u64::MAX, 1][..]));
+    }
+}

@@ -316,3 +316,182 @@ fn list_schedule(graph: &Graph, hops: &[Hop], roots: &[u32], limit: u64) -> Opti
     }
     Some(Schedule { transfers, reducing: 0 })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{bound::bounds, demand::Demand, graph::Link, verify::faults};
+
+    /// Links of the given ends and durations.
+    fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
+        let link = |&(from, to, duration)| Link { from, to, duration, rate: 1 };
+        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
+    }
+
+    /// From node 0 over node 1 to node 2 and to node 3, and from there to node 4.
+    fn tree() -> Graph {
+        graph(5, &[(0, 1, 2), (1, 2, 3), (1, 3, 1), (3, 4, 4)])
+    }
+
+    /// Two ways of two links from node 0 to node 3.
+    fn diamond() -> Graph {
+        graph(4, &[(0, 1, 1), (1, 3, 1), (0, 2, 1), (2, 3, 1)])
+    }
+
+    /// A chunk of each node for each other node.
+    fn alltoall(nodes: u32) -> Demand {
+        let pairs = (0..nodes).flat_map(|from| (0..nodes).filter(move |to| *to != from).map(move |to| (from, to)));
+        Demand::from_chunks(nodes as usize, pairs.map(|(from, to)| (vec![from], vec![to])))
+    }
+
+    /// The best schedule of a search of some runs, with its time; it is valid.
+    fn found(graph: &Graph, demand: &Demand, runs: u32) -> Option<(Schedule, u64)> {
+        let (mut bounds, mut best) = (bounds(graph, demand), None);
+        let state = RoutedSearch::new(1, runs).work(&Task { graph, demand }, &mut bounds, &mut best, u64::MAX);
+        assert_eq!(state, SearchState::Finished);
+        let best: PartSchedule = best?;
+        assert_eq!(faults(graph, &best.schedule, None, Some(demand)), []);
+        assert_eq!((best.by, best.schedule.end(graph)), (Method::Routed, best.time));
+        Some((best.schedule, best.time))
+    }
+
+    #[test]
+    fn nodes_relay_what_they_do_not_want() {
+        // Round a ring of four: six chunks over each link.
+        let ring = graph(4, &[(0, 1, 3), (1, 2, 3), (2, 3, 3), (3, 0, 3)]);
+        let (schedule, time) = found(&ring, &alltoall(4), 9).unwrap();
+        assert_eq!((schedule.transfers.len(), time), (24, 18));
+        // A chunk with two sources comes from the nearer one, and goes to two nodes over one link.
+        let demand = Demand::from_chunks(5, [(vec![0, 3], vec![4]), (vec![0], vec![2, 3])]);
+        let (schedule, time) = found(&tree(), &demand, 1).unwrap();
+        assert_eq!((schedule.transfers.len(), time), (4, 5));
+        assert!(found(&tree(), &Demand::from_chunks(5, [(vec![1], vec![0])]), 9).is_none(), "no path");
+    }
+
+    #[test]
+    fn chunks_go_by_the_ways_that_are_free() {
+        // Ten chunks by two ways: the last of five on each comes at tick 6.
+        let demand = Demand::from_chunks(4, vec![(vec![0], vec![3]); 10]);
+        assert_eq!(found(&diamond(), &demand, 8).unwrap().1, 6);
+        // Five links of one tick each are shorter than one of six.
+        let steps = graph(6, &[(0, 5, 6), (0, 1, 1), (1, 2, 1), (2, 3, 1), (3, 4, 1), (4, 5, 1)]);
+        assert_eq!(found(&steps, &Demand::from_chunks(6, [(vec![0], vec![5])]), 1).unwrap().1, 5);
+        // A first run looks only at the durations: all chunks go directly. Later runs use the way round as well.
+        let direct = graph(3, &[(0, 2, 3), (0, 1, 2), (1, 2, 2)]);
+        let demand = Demand::from_chunks(3, vec![(vec![0], vec![2]); 7]);
+        let first = found(&direct, &demand, 1).unwrap();
+        assert_eq!((first.0.transfers.len(), first.1), (7, 21));
+        // Three chunks directly, and four by ticks 4, 6, 8 and 10.
+        assert_eq!(found(&direct, &demand, 8).unwrap().1, 10);
+    }
+
+    #[test]
+    fn a_search_makes_its_runs_and_no_more() {
+        let (graph, demand) = (diamond(), Demand::from_chunks(4, vec![(vec![0], vec![3]); 3]));
+        let task = Task { graph: &graph, demand: &demand };
+        let mut best = None;
+        let mut search = RoutedSearch::new(1, 3);
+        assert_eq!(search.progress(&task), None);
+        // One step at a time: the first one routes a chunk, and the search goes on from there.
+        assert_eq!(search.work(&task, &mut Bounds::default(), &mut best, 1), SearchState::Working);
+        assert_eq!((search.progress(&task), best.is_none()), (Some((1, 3)), true));
+        assert_eq!(search.work(&task, &mut Bounds::default(), &mut best, 1), SearchState::Working);
+        assert_eq!(search.progress(&task), Some((2, 3)));
+        let mut calls = 3;
+        while search.work(&task, &mut Bounds::default(), &mut best, 1) == SearchState::Working {
+            calls += 1;
+        }
+        assert_eq!((search.runs, best.as_ref().map(|best| best.time)), (3, Some(3)));
+        assert!((9..=12).contains(&calls), "three chunks in each of three runs: {calls} calls");
+        // The average of the runs: in each, six links are used for one tick.
+        for runs in 1..=3 {
+            let mut search = RoutedSearch::new(1, runs);
+            search.work(&task, &mut Bounds::default(), &mut None, u64::MAX);
+            assert!((search.loads.iter().sum::<f64>() - 6.0).abs() < 1e-9, "after {runs} runs: {:?}", search.loads);
+        }
+        // With a bound that is met there is nothing to do.
+        let mut met = Bounds { cut_time: 3, ..Bounds::default() };
+        let mut search = RoutedSearch::new(1, 3);
+        assert_eq!(search.work(&task, &mut met, &mut best, u64::MAX), SearchState::Finished);
+        assert_eq!(search.runs, 0);
+        let mut search = RoutedSearch::new(1, 3);
+        let mut best = None;
+        assert_eq!(search.work(&task, &mut met, &mut best, u64::MAX), SearchState::Finished);
+        assert_eq!(best.map(|best| best.time), Some(3));
+    }
+
+    #[test]
+    fn chunks_of_other_sources_do_not_share_a_search() {
+        // So many chunks and nodes that two chunks with the same sources share one.
+        let graph = graph(400, &[(0, 2, 1), (1, 2, 1)]);
+        let demand = Demand::from_chunks(400, (0..2002).map(|chunk| (vec![chunk % 2], vec![2])));
+        let mut effort = 0;
+        let task = Task { graph: &graph, demand: &demand };
+        let trees = RoutedSearch::new(1, 1).route(&task, u64::MAX, &mut effort).unwrap().unwrap();
+        assert_eq!(trees.len(), 2002);
+        assert!(trees.iter().all(|(chunk, links)| *links == [chunk % 2]));
+    }
+
+    #[test]
+    fn paths_are_the_cheapest_and_join_the_tree_of_their_chunk() {
+        let graph = tree();
+        let mut paths = WeightedPaths::new(5);
+        paths.search(&graph, &[0], &|link| [1.5, 0.5, 0.25, 4.0][link]);
+        assert_eq!(paths.cost, [0.0, 1.5, 2.0, 1.75, 5.75]);
+        let mut of_chunk = |chunk: usize, nodes: &[u32]| {
+            let mut tree = Vec::new();
+            let all = nodes.iter().all(|node| paths.add_path(&graph, *node, chunk, &mut tree).is_some());
+            (all, tree)
+        };
+        assert_eq!(of_chunk(0, &[4, 2, 3, 0]), (true, vec![3, 2, 0, 1]));
+        assert_eq!(of_chunk(1, &[2]), (true, vec![1, 0]));
+        // Of two ways the cheaper one, also where it is found later.
+        let mut paths = WeightedPaths::new(4);
+        paths.search(&diamond(), &[0], &|link| [1.0, 9.0, 2.0, 3.0][link]);
+        assert_eq!((paths.cost[3], paths.by[3]), (5.0, Some(3)));
+        paths.search(&diamond(), &[1], &|_| 1.0);
+        assert_eq!(paths.cost, [f64::INFINITY, 0.0, f64::INFINITY, 1.0]);
+        assert_eq!(paths.add_path(&diamond(), 2, 7, &mut Vec::new()), None);
+    }
+
+    #[test]
+    fn hops_have_their_successors_and_the_longest_path_that_remains() {
+        let (hops, roots) = hops(&tree(), &[(7, vec![1, 0, 3, 2]), (8, vec![3])]);
+        let mut all: Vec<_> = hops
+            .iter()
+            .map(|hop| {
+                let mut next: Vec<u32> =
+                    (hop.first..hop.first + hop.count).map(|next| hops[next as usize].link).collect();
+                next.sort_unstable();
+                (hop.chunk, hop.link, hop.rest, next)
+            })
+            .collect();
+        all.sort_unstable();
+        let expected =
+            [(7, 0, 7, vec![1, 2]), (7, 1, 3, vec![]), (7, 2, 5, vec![3]), (7, 3, 4, vec![]), (8, 3, 4, vec![])];
+        assert_eq!(all, expected);
+        let begin: Vec<_> = roots.iter().map(|root| (hops[*root as usize].chunk, hops[*root as usize].link)).collect();
+        assert_eq!(begin, [(7, 0), (8, 3)]);
+    }
+
+    #[test]
+    fn each_link_carries_first_what_has_the_longest_way_to_go() {
+        let scheduled = |trees: &[(u32, Vec<u32>)], limit: u64| {
+            let (hops, roots) = hops(&tree(), trees);
+            list_schedule(&tree(), &hops, &roots, limit).map(|schedule| {
+                let transfers = schedule.transfers.iter().map(|sent| (sent.link, sent.chunk, sent.start));
+                let mut transfers: Vec<_> = transfers.collect();
+                transfers.sort_unstable();
+                transfers
+            })
+        };
+        // Chunk 7 waits for chunk 8 on the last link until tick 4.
+        let shared = [(7, vec![0, 1, 2, 3]), (8, vec![3])];
+        assert_eq!(scheduled(&shared, 8), Some(vec![(0, 7, 0), (1, 7, 2), (2, 7, 2), (3, 7, 4), (3, 8, 0)]));
+        assert_eq!(scheduled(&shared, 7), None);
+        // Chunk 2 goes on for seven ticks, chunk 1 for five, chunk 0 for two.
+        let apart = [(0, vec![0]), (1, vec![0, 1]), (2, vec![0, 2, 3])];
+        let expected = vec![(0, 0, 4), (0, 1, 2), (0, 2, 0), (1, 1, 4), (2, 2, 2), (3, 2, 3)];
+        assert_eq!(scheduled(&apart, 7), Some(expected));
+    }
+}

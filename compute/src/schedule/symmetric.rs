@@ -57,8 +57,11 @@ impl Symmetry {
     /// where there is none.
     pub fn of(graph: &Graph) -> Option<Self> {
         let nodes = graph.nodes();
+        if nodes < 2 {
+            return None;
+        }
         let degree = graph.outgoing(0).len();
-        if nodes < 2 || degree == 0 || (0..nodes).any(|node| graph.outgoing(node).len() != degree) {
+        if degree == 0 || (0..nodes).any(|node| graph.outgoing(node).len() != degree) {
             return None;
         }
         let numbered: Vec<u32> = (0..nodes as u32).collect();
@@ -356,7 +359,7 @@ mod tests {
         let is_symmetric = |graph: &Graph| Symmetry::of(graph).is_some();
         assert!(is_symmetric(&mixed_ring()));
         assert!(is_symmetric(&torus(2, 3, &[(1, 0, 5), (0, 1, 2)])));
-        assert!(!is_symmetric(&graph(1, &[])));
+        assert!(!is_symmetric(&graph(0, &[])) && !is_symmetric(&graph(1, &[])));
         assert!(!is_symmetric(&graph(2, &[])), "no links");
         assert!(!is_symmetric(&graph(3, &[(0, 1, 2), (1, 0, 2), (1, 2, 2), (2, 1, 2)])), "a line");
         assert!(!is_symmetric(&graph(3, &[(0, 1, 2), (1, 2, 2), (2, 0, 3)])), "one link of a ring is slower");

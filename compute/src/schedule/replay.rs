@@ -13,7 +13,6 @@ pub struct Replay<'a> {
     /// The tick at which each chunk is at each node, at `[node * chunks + chunk]`.
     ready: Vec<u64>,
     free: Vec<u64>,
-    busy: Vec<u64>,
 }
 
 /// The outcome of a replay.
@@ -35,7 +34,7 @@ impl<'a> Replay<'a> {
         let (graph, copy, chunks) = (&problem.graph, problem.copy.as_ref(), problem.chunks());
         let order = by_start(schedule);
         let ready = vec![0; graph.nodes() * chunks];
-        Self { graph, schedule, copy, order, chunks, ready, free: Vec::new(), busy: Vec::new() }
+        Self { graph, schedule, copy, order, chunks, ready, free: Vec::new() }
     }
 
     /// Replays the schedule. `duration` gives the duration for a link and its usual duration in ticks; `None` for a
@@ -44,8 +43,6 @@ impl<'a> Replay<'a> {
         let (graph, schedule, chunks) = (self.graph, self.schedule, self.chunks);
         self.free.clear();
         self.free.resize(graph.links().len(), 0);
-        self.busy.clear();
-        self.busy.resize(graph.links().len(), 0);
         self.ready.fill(0);
         let place = |node: u32, chunk: usize| node as usize * chunks + chunk;
         let mut run = ReplayOutcome { end: 0, lost: 0, undelivered: 0 };
@@ -69,7 +66,6 @@ impl<'a> Replay<'a> {
             };
             let free = &mut self.free[transfer.link as usize];
             *free = from.max(*free).saturating_add(takes);
-            self.busy[transfer.link as usize] += takes;
             run.end = run.end.max(*free);
             *there = if is_reducing { (*free).max(*there) } else { (*free).min(*there) };
         }

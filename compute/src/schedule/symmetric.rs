@@ -172,7 +172,6 @@ impl Symmetry {
                 let duration = self.kinds[kind].duration;
                 tree.push((kind, item / nodes as u32, from(kind, item) % nodes as u32, time - duration));
                 free[kind] = time;
-                times.insert(time + duration);
             }
             for &(_, item) in &won {
                 arrived[item as usize] = time;

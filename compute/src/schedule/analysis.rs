@@ -83,23 +83,11 @@ pub fn analyse(graph: &Graph, schedule: &Schedule, chunks: usize) -> Analysis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::graph::Link;
-
-    /// Links of the given ends and durations.
-    fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
-        let link = |&(from, to, duration)| Link { from, to, duration, rate: 1 };
-        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
-    }
-
-    /// Transfers as (link, chunk, start).
-    fn schedule(transfers: &[(u32, u32, u64)], reducing: usize) -> Schedule {
-        let transfers = transfers.iter().map(|&(link, chunk, start)| Transfer { link, chunk, start });
-        Schedule { transfers: transfers.collect(), reducing }
-    }
 
     /// Slack and critical path of two chunks that go along a line, over a link of two ticks and one of three.
     fn along_a_line(transfers: &[(u32, u32, u64)]) -> (Vec<u64>, Vec<u32>) {
-        let Analysis { slack, critical } = analyse(&graph(3, &[(0, 1, 2), (1, 2, 3)]), &schedule(transfers, 0), 2);
+        let Analysis { slack, critical } =
+            analyse(&Graph::of_durations(3, &[(0, 1, 2), (1, 2, 3)]), &Schedule::of(transfers, 0), 2);
         (slack, critical)
     }
 
@@ -124,8 +112,8 @@ mod tests {
     fn a_sum_is_sent_on_after_its_last_part_and_a_copy_after_its_arrival() {
         // Nodes 1 and 2 add to node 0 what node 3 is to have; the quicker part comes later, and is there earlier. Then
         // node 3 sends the sum back to node 0, and this to node 1.
-        let graph = graph(4, &[(1, 0, 2), (2, 0, 5), (0, 3, 1), (3, 0, 1), (0, 1, 2)]);
-        let sum = schedule(&[(0, 0, 1), (1, 0, 0), (2, 0, 5), (3, 0, 6), (4, 0, 7)], 3);
+        let graph = Graph::of_durations(4, &[(1, 0, 2), (2, 0, 5), (0, 3, 1), (3, 0, 1), (0, 1, 2)]);
+        let sum = Schedule::of(&[(0, 0, 1), (1, 0, 0), (2, 0, 5), (3, 0, 6), (4, 0, 7)], 3);
         let expected = Analysis { slack: vec![2, 0, 0, 0, 0], critical: vec![1, 2, 3, 4] };
         assert_eq!(analyse(&graph, &sum, 1), expected);
     }
@@ -133,7 +121,7 @@ mod tests {
     #[test]
     fn all_that_reduces_comes_before_all_that_copies() {
         let mixed = [(0, 0, 5), (0, 0, 3), (0, 0, 4), (0, 0, 0)];
-        assert_eq!(by_start(&schedule(&mixed, 2)), [1, 0, 3, 2]);
-        assert_eq!(by_start(&schedule(&mixed, 9)), [3, 1, 2, 0], "more reduce than there are");
+        assert_eq!(by_start(&Schedule::of(&mixed, 2)), [1, 0, 3, 2]);
+        assert_eq!(by_start(&Schedule::of(&mixed, 9)), [3, 1, 2, 0], "more reduce than there are");
     }
 }

@@ -236,14 +236,17 @@ impl Graph {
 }
 
 #[cfg(test)]
+impl Graph {
+    /// A graph of links with the given ends and durations in ticks, all of rate 1.
+    pub(super) fn of_durations(nodes: usize, links: &[(u32, u32, u64)]) -> Self {
+        let link = |&(from, to, duration)| Link { from, to, duration, rate: 1 };
+        Self::new(nodes, links.iter().map(link).collect()).unwrap()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Links of the given ends and durations.
-    fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
-        let link = |&(from, to, duration)| Link { from, to, duration, rate: 1 };
-        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
-    }
 
     #[test]
     fn a_link_that_is_not_valid_is_named() {
@@ -262,7 +265,7 @@ mod tests {
 
     #[test]
     fn each_node_lists_its_links() {
-        let graph = graph(3, &[(0, 1, 1), (2, 1, 1), (1, 0, 1), (0, 2, 1)]);
+        let graph = Graph::of_durations(3, &[(0, 1, 1), (2, 1, 1), (1, 0, 1), (0, 2, 1)]);
         assert_eq!((graph.nodes(), graph.links().len()), (3, 4));
         assert_eq!([0, 1, 2].map(|node| graph.outgoing(node).to_vec()), [vec![0, 3], vec![2], vec![1]]);
         assert_eq!([0, 1, 2].map(|node| graph.incoming(node).to_vec()), [vec![2], vec![0, 1], vec![3]]);
@@ -275,7 +278,7 @@ mod tests {
     #[test]
     fn the_shortest_path_in_ticks_may_have_more_hops() {
         // Directly in 9 ticks, or over another node in 5; node 3 is not reached.
-        let graph = graph(4, &[(0, 1, 2), (1, 2, 3), (0, 2, 9), (3, 0, 1)]);
+        let graph = Graph::of_durations(4, &[(0, 1, 2), (1, 2, 3), (0, 2, 9), (3, 0, 1)]);
         assert_eq!(graph.uniform(), None);
         assert_eq!(graph.hops(&[0]), [0, 1, 1, u32::MAX]);
         assert_eq!(graph.distances([0]), [0, 2, 5, u64::MAX]);
@@ -284,7 +287,7 @@ mod tests {
 
     #[test]
     fn with_equal_durations_ticks_are_hops() {
-        let graph = graph(4, &[(0, 1, 7), (1, 2, 7)]);
+        let graph = Graph::of_durations(4, &[(0, 1, 7), (1, 2, 7)]);
         assert_eq!(graph.uniform(), Some(7));
         assert_eq!(graph.distances([0]), [0, 7, 14, u64::MAX]);
         assert_eq!(graph.distances([2, 0]), [0, 7, 0, u64::MAX]);
@@ -293,15 +296,15 @@ mod tests {
 
     #[test]
     fn links_of_a_sender_with_equal_durations_are_a_group() {
-        assert_eq!(graph(3, &[(0, 1, 2), (0, 2, 2), (1, 2, 3), (2, 0, 2), (2, 1, 5)]).link_groups(), 4);
+        assert_eq!(Graph::of_durations(3, &[(0, 1, 2), (0, 2, 2), (1, 2, 3), (2, 0, 2), (2, 1, 5)]).link_groups(), 4);
         // One duration everywhere: a group for each node.
-        assert_eq!(graph(3, &[(0, 1, 2), (0, 2, 2)]).link_groups(), 3);
+        assert_eq!(Graph::of_durations(3, &[(0, 1, 2), (0, 2, 2)]).link_groups(), 3);
     }
 
     #[test]
     fn components_are_the_largest_first_then_by_their_first_node() {
         // A circle of 3, 4, 5; one of 1 and 2, which leads to it; 0 and 6 alone.
         let links = [(3, 4, 1), (4, 5, 1), (5, 3, 1), (1, 2, 1), (2, 1, 1), (2, 3, 1), (0, 1, 1), (5, 6, 1)];
-        assert_eq!(graph(7, &links).components(), [vec![3, 4, 5], vec![1, 2], vec![0], vec![6]]);
+        assert_eq!(Graph::of_durations(7, &links).components(), [vec![3, 4, 5], vec![1, 2], vec![0], vec![6]]);
     }
 }

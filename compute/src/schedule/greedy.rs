@@ -527,20 +527,14 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::schedule::{graph::Link, verify::faults};
+    use crate::schedule::verify::faults;
 
     const RULES: [MatchingRule; 4] =
         [MatchingRule::Tacos, MatchingRule::Random, MatchingRule::Rarest, MatchingRule::RarestLive];
 
-    /// Links of the given ends and durations.
-    fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
-        let link = |&(from, to, duration)| Link { from, to, duration, rate: 1 };
-        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
-    }
-
     /// A ring of three nodes whose links lead to the next node in two ticks.
     fn ring() -> Graph {
-        graph(3, &[(0, 1, 2), (1, 2, 2), (2, 0, 2)])
+        Graph::of_durations(3, &[(0, 1, 2), (1, 2, 2), (2, 0, 2)])
     }
 
     /// Each chunk with the nodes that have it and those that want it.
@@ -578,7 +572,7 @@ mod tests {
             assert_eq!(starts(3, &transfers), vec![vec![0, 2]; 3]);
             // Six chunks come to node 1 every four ticks, which sends them on faster, slower and much slower. Node 5
             // only wants what node 4 is the last to have.
-            let tree = graph(6, &[(0, 1, 4), (1, 2, 3), (1, 3, 5), (1, 4, 9), (4, 5, 9)]);
+            let tree = Graph::of_durations(6, &[(0, 1, 4), (1, 2, 3), (1, 3, 5), (1, 4, 9), (4, 5, 9)]);
             let transfers = checked(&tree, &Demand::broadcast(6, 0, 6), rule, seed);
             let expected = [
                 vec![0, 4, 8, 12, 16, 20],
@@ -594,12 +588,15 @@ mod tests {
     #[test]
     fn a_chunk_goes_only_to_nodes_that_want_it() {
         // Over node 1 the chunk for node 2 would be there earlier; but node 1 does not want it.
-        let triangle = graph(3, &[(0, 1, 1), (1, 2, 1), (0, 2, 9)]);
+        let triangle = Graph::of_durations(3, &[(0, 1, 1), (1, 2, 1), (0, 2, 9)]);
         for rule in RULES {
             let transfers = checked(&triangle, &chunks(3, &[(&[0], &[2]), (&[0], &[1])]), rule, 1);
             assert_eq!(starts(3, &transfers), [vec![0], vec![], vec![0]], "{rule:?}");
             // Along a line it would not be there at all.
-            assert_eq!(scheduled(&graph(3, &[(0, 1, 1), (1, 2, 1)]), &chunks(3, &[(&[0], &[2])]), rule, 1), None);
+            assert_eq!(
+                scheduled(&Graph::of_durations(3, &[(0, 1, 1), (1, 2, 1)]), &chunks(3, &[(&[0], &[2])]), rule, 1),
+                None
+            );
         }
     }
 
@@ -614,7 +611,7 @@ mod tests {
 
     #[test]
     fn links_that_are_held_back_start_later_by_the_duration_of_the_fastest() {
-        let fork = graph(4, &[(0, 1, 2), (0, 2, 5), (0, 3, 2)]);
+        let fork = Graph::of_durations(4, &[(0, 1, 2), (0, 2, 5), (0, 3, 2)]);
         let first_of_slow = |hold_back: f64, seed: u64| {
             let options = GreedyOptions { rule: MatchingRule::Random, hold_back };
             let demand = Demand::broadcast(4, 0, 1);
@@ -636,7 +633,7 @@ mod tests {
             3 | 1100 => (vec![0, 1], vec![2]),
             _ => (vec![0, 1], vec![]),
         });
-        let (demand, link) = (Demand::from_chunks(3, all), graph(3, &[(0, 2, 1)]));
+        let (demand, link) = (Demand::from_chunks(3, all), Graph::of_durations(3, &[(0, 2, 1)]));
         let order = |rule: MatchingRule, seed: u64| -> Vec<u32> {
             checked(&link, &demand, rule, seed).iter().map(|transfer| transfer.chunk).collect()
         };
@@ -652,7 +649,7 @@ mod tests {
     #[test]
     fn what_is_sent_in_an_event_counts_at_once_or_after_it() {
         // Two links begin at the same time, with the choice between two chunks.
-        let fork = graph(3, &[(0, 1, 1), (0, 2, 1)]);
+        let fork = Graph::of_durations(3, &[(0, 1, 1), (0, 2, 1)]);
         let are_same = |rule: MatchingRule, seed: u64| {
             let transfers = checked(&fork, &Demand::broadcast(3, 0, 2), rule, seed);
             transfers[0].chunk == transfers[1].chunk
@@ -661,7 +658,7 @@ mod tests {
         let often = (0..100).filter(|seed| are_same(MatchingRule::Rarest, *seed)).count();
         assert!((20..80).contains(&often), "{often} of 100");
         // After the event it counts: chunk 0 goes to node 1 first, so that chunk 1 is the rarer one for node 2.
-        let later = graph(3, &[(0, 1, 1), (0, 2, 3)]);
+        let later = Graph::of_durations(3, &[(0, 1, 1), (0, 2, 3)]);
         let demand = chunks(3, &[(&[0], &[1, 2]), (&[0], &[2])]);
         for seed in 0..20 {
             let transfers = checked(&later, &demand, MatchingRule::Rarest, seed);
@@ -673,7 +670,7 @@ mod tests {
     fn tacos_takes_any_link_that_can_deliver_a_chunk() {
         // Node 2 wants a chunk of nodes 0 and 1, and one that only node 1 has. Where that of both comes from node 1,
         // the other one waits.
-        let graph = graph(3, &[(0, 2, 1), (1, 2, 1)]);
+        let graph = Graph::of_durations(3, &[(0, 2, 1), (1, 2, 1)]);
         let demand = chunks(3, &[(&[0, 1], &[2]), (&[1], &[2])]);
         let seen: BTreeSet<Vec<(u32, u32, u64)>> = (0..60)
             .map(|seed| {
@@ -713,7 +710,7 @@ mod tests {
     fn different_states_have_different_keys() {
         let links =
             (0..4).flat_map(|from| (0..4).filter(move |to| *to != from).map(move |to| (from, to, 1 + to as u64)));
-        let (graph, demand) = (graph(4, &links.collect::<Vec<_>>()), Demand::all_gather(4, 2));
+        let (graph, demand) = (Graph::of_durations(4, &links.collect::<Vec<_>>()), Demand::all_gather(4, 2));
         let mut seen = BTreeSet::new();
         for seed in 0..50 {
             let mut run = GreedyRun::new(&graph, &demand, options(MatchingRule::Random), &mut Stream::new(seed));
@@ -735,11 +732,15 @@ mod tests {
         let all = Demand::all_gather(3, 1);
         assert_eq!([0, 3, 9].map(|now| bound(&ring(), &all, now)), [4, 6, 12]);
         // Over links of five and of two ticks four chunks come by ticks 2, 4, 5 and 6.
-        let two = graph(2, &[(0, 1, 5), (0, 1, 2)]);
+        let two = Graph::of_durations(2, &[(0, 1, 5), (0, 1, 2)]);
         assert_eq!(bound(&two, &Demand::broadcast(2, 0, 4), 0), 6);
         // Only what is wanted counts.
         assert_eq!(bound(&two, &chunks(2, &[(&[0], &[1]), (&[0], &[])]), 0), 2);
-        assert_eq!(bound(&graph(2, &[(0, 1, 2)]), &Demand::all_gather(2, 1), 0), u64::MAX, "no link to node 0");
+        assert_eq!(
+            bound(&Graph::of_durations(2, &[(0, 1, 2)]), &Demand::all_gather(2, 1), 0),
+            u64::MAX,
+            "no link to node 0"
+        );
         // After the first event the links are free at tick 2, and the rest takes two ticks more.
         let graph = ring();
         let mut run = GreedyRun::new(&graph, &all, options(MatchingRule::Rarest), &mut Stream::new(1));

@@ -59,6 +59,15 @@ impl Transfer {
 }
 
 #[cfg(test)]
+impl Schedule {
+    /// A schedule of transfers, each a link, a chunk and its start in ticks.
+    pub(super) fn of(transfers: &[(u32, u32, u64)], reducing: usize) -> Self {
+        let transfers = transfers.iter().map(|&(link, chunk, start)| Transfer { link, chunk, start });
+        Self { transfers: transfers.collect(), reducing }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::schedule::graph::Link;

@@ -162,22 +162,16 @@ fn opposites(graph: &Graph) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{graph::Link, plan::Transfer};
-
-    /// Links of the given ends and durations.
-    fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
-        let link = |&(from, to, duration)| Link { from, to, duration, rate: 1 };
-        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
-    }
+    use crate::schedule::plan::Transfer;
 
     /// Three nodes, each with a link to each other one that takes two ticks.
     fn triangle() -> Graph {
-        graph(3, &[(0, 1, 2), (0, 2, 2), (1, 0, 2), (1, 2, 2), (2, 0, 2), (2, 1, 2)])
+        Graph::of_durations(3, &[(0, 1, 2), (0, 2, 2), (1, 0, 2), (1, 2, 2), (2, 0, 2), (2, 1, 2)])
     }
 
     /// A ring of three nodes whose links lead to the next node in two ticks.
     fn ring() -> Graph {
-        graph(3, &[(0, 1, 2), (1, 2, 2), (2, 0, 2)])
+        Graph::of_durations(3, &[(0, 1, 2), (1, 2, 2), (2, 0, 2)])
     }
 
     fn all() -> Demand {
@@ -216,9 +210,12 @@ mod tests {
     fn an_all_reduce_is_solved_once_where_each_link_has_an_opposite_of_its_own() {
         assert!(is_solved_once(triangle(), 3));
         assert!(!is_solved_once(ring(), 3));
-        assert!(!is_solved_once(graph(2, &[(0, 1, 2), (1, 0, 3)]), 2), "the other direction is slower");
-        assert!(!is_solved_once(graph(2, &[(0, 1, 2), (0, 1, 2), (1, 0, 2)]), 2), "one opposite for two links");
-        assert!(is_solved_once(graph(2, &[(0, 1, 2), (0, 1, 3), (1, 0, 3), (1, 0, 2)]), 2));
+        assert!(!is_solved_once(Graph::of_durations(2, &[(0, 1, 2), (1, 0, 3)]), 2), "the other direction is slower");
+        assert!(
+            !is_solved_once(Graph::of_durations(2, &[(0, 1, 2), (0, 1, 2), (1, 0, 2)]), 2),
+            "one opposite for two links"
+        );
+        assert!(is_solved_once(Graph::of_durations(2, &[(0, 1, 2), (0, 1, 3), (1, 0, 3), (1, 0, 2)]), 2));
         // The mirror image of a copy to all nodes is no reduction to node 0.
         let other = Problem::new(triangle(), Some(Demand::broadcast(3, 0, 3)), Some(all()));
         assert_eq!((other.phases().len(), other.repetitions()), (2, 1));
@@ -227,7 +224,7 @@ mod tests {
     #[test]
     fn one_copy_gives_both_phases_of_an_all_reduce() {
         // Two links there and two back, whose opposites are not in the same order.
-        let graph = graph(2, &[(0, 1, 2), (0, 1, 5), (1, 0, 5), (1, 0, 2)]);
+        let graph = Graph::of_durations(2, &[(0, 1, 2), (0, 1, 5), (1, 0, 5), (1, 0, 2)]);
         let all = Demand::all_gather(2, 2);
         let problem = Problem::new(graph, Some(all.clone()), Some(all));
         let copied = schedule(&[(0, 0, 0), (1, 1, 0), (2, 2, 0), (3, 3, 1)]);
@@ -264,11 +261,11 @@ mod tests {
         // 12 transfers over six links; with long durations as well.
         assert_eq!(all_reduce(triangle(), all()), 4);
         let slow: Vec<_> = triangle().links().iter().map(|link| (link.from, link.to, 1_000_003)).collect();
-        assert_eq!(all_reduce(graph(3, &slow), all()), 2_000_006);
+        assert_eq!(all_reduce(Graph::of_durations(3, &slow), all()), 2_000_006);
         // 16 transfers: by tick 30 ten over the one link and six over the other, by tick 29 only nine and five.
-        assert_eq!(all_reduce(graph(2, &[(0, 1, 3), (1, 0, 5)]), Demand::all_gather(2, 4)), 30);
+        assert_eq!(all_reduce(Graph::of_durations(2, &[(0, 1, 3), (1, 0, 5)]), Demand::all_gather(2, 4)), 30);
         // Four transfers over four links; but the path of two links takes longer.
-        let line = graph(3, &[(0, 1, 5), (1, 0, 5), (1, 2, 5), (2, 1, 5)]);
+        let line = Graph::of_durations(3, &[(0, 1, 5), (1, 0, 5), (1, 2, 5), (2, 1, 5)]);
         assert_eq!(all_reduce(line, Demand::broadcast(3, 0, 1)), 10);
     }
 

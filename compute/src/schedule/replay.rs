@@ -116,19 +116,6 @@ impl<'a> Replay<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{graph::Link, plan::Transfer};
-
-    /// Links of the given ends and durations.
-    fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
-        let link = |&(from, to, duration)| Link { from, to, duration, rate: 1 };
-        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
-    }
-
-    /// Transfers as (link, chunk, start).
-    fn schedule(transfers: &[(u32, u32, u64)], reducing: usize) -> Schedule {
-        let transfers = transfers.iter().map(|&(link, chunk, start)| Transfer { link, chunk, start });
-        Schedule { transfers: transfers.collect(), reducing }
-    }
 
     fn outcome(end: u64, lost: u64, undelivered: u64) -> ReplayOutcome {
         ReplayOutcome { end, lost, undelivered }
@@ -142,8 +129,9 @@ mod tests {
     #[test]
     fn transfers_begin_as_soon_as_the_link_is_free_and_the_chunk_is_there() {
         // Two chunks of node 0 along a line of a link of two ticks and one of three.
-        let problem = Problem::new(graph(3, &[(0, 1, 2), (1, 2, 3)]), None, Some(Demand::broadcast(3, 0, 2)));
-        let with_gaps = schedule(&[(0, 0, 1), (0, 1, 4), (1, 0, 4), (1, 1, 9)], 0);
+        let problem =
+            Problem::new(Graph::of_durations(3, &[(0, 1, 2), (1, 2, 3)]), None, Some(Demand::broadcast(3, 0, 2)));
+        let with_gaps = Schedule::of(&[(0, 0, 1), (0, 1, 4), (1, 0, 4), (1, 1, 9)], 0);
         let mut replay = Replay::new(&problem, &with_gaps);
         assert_eq!(replay.run(&mut |_, usual| Some(usual)), outcome(8, 0, 0));
         // With a first link that takes six ticks the second one waits for each chunk.
@@ -159,9 +147,12 @@ mod tests {
 
     #[test]
     fn a_chunk_that_comes_twice_is_there_from_the_first_time_on() {
-        let problem =
-            Problem::new(graph(3, &[(0, 1, 2), (0, 1, 9), (1, 2, 1)]), None, Some(Demand::broadcast(3, 0, 1)));
-        let twice = schedule(&[(1, 0, 0), (0, 0, 0), (2, 0, 2)], 0);
+        let problem = Problem::new(
+            Graph::of_durations(3, &[(0, 1, 2), (0, 1, 9), (1, 2, 1)]),
+            None,
+            Some(Demand::broadcast(3, 0, 1)),
+        );
+        let twice = Schedule::of(&[(1, 0, 0), (0, 0, 0), (2, 0, 2)], 0);
         let mut replay = Replay::new(&problem, &twice);
         assert_eq!(replay.run(&mut |link, usual| Some(if link == 2 { 10 } else { usual })), outcome(12, 0, 0));
         // Where the quicker link is dead the chunk still comes over the slower one.
@@ -171,8 +162,9 @@ mod tests {
     #[test]
     fn a_sum_lacks_all_that_a_lost_part_would_have_brought() {
         // Node 2 adds to node 1, and this to node 0.
-        let problem = Problem::new(graph(3, &[(1, 0, 2), (2, 1, 3)]), Some(Demand::broadcast(3, 0, 1)), None);
-        let sum = schedule(&[(1, 0, 0), (0, 0, 3)], 2);
+        let problem =
+            Problem::new(Graph::of_durations(3, &[(1, 0, 2), (2, 1, 3)]), Some(Demand::broadcast(3, 0, 1)), None);
+        let sum = Schedule::of(&[(1, 0, 0), (0, 0, 3)], 2);
         let mut replay = Replay::new(&problem, &sum);
         assert_eq!(replay.run(&mut |_, usual| Some(usual)), outcome(5, 0, 0));
         assert_eq!(replay.run(&mut without(0)), outcome(3, 1, 1), "node 0 has no sum");
@@ -182,10 +174,10 @@ mod tests {
 
     #[test]
     fn a_sum_is_copied_from_where_it_is_complete_once_its_last_part_is_there() {
-        let star = graph(3, &[(1, 0, 2), (2, 0, 5), (0, 1, 2), (0, 2, 2)]);
+        let star = Graph::of_durations(3, &[(1, 0, 2), (2, 0, 5), (0, 1, 2), (0, 2, 2)]);
         let all = Demand::broadcast(3, 0, 1);
         let problem = Problem::new(star, Some(all.clone()), Some(all));
-        let whole = schedule(&[(0, 0, 0), (1, 0, 0), (2, 0, 5), (3, 0, 5)], 2);
+        let whole = Schedule::of(&[(0, 0, 0), (1, 0, 0), (2, 0, 5), (3, 0, 5)], 2);
         let mut replay = Replay::new(&problem, &whole);
         assert_eq!(replay.run(&mut |_, usual| Some(usual)), outcome(7, 0, 0));
         assert_eq!(replay.run(&mut |link, usual| Some(if link == 0 { 9 } else { usual })), outcome(11, 0, 0));
@@ -193,7 +185,7 @@ mod tests {
         assert_eq!(replay.run(&mut without(2)), outcome(7, 1, 1));
         assert_eq!(replay.run(&mut without(1)), outcome(2, 3, 2), "no sum, no copies");
         // Only the reduction: nobody but node 0 has the sum.
-        let half = schedule(&[(0, 0, 0), (1, 0, 0)], 2);
+        let half = Schedule::of(&[(0, 0, 0), (1, 0, 0)], 2);
         assert_eq!(Replay::new(&problem, &half).run(&mut |_, usual| Some(usual)), outcome(5, 0, 2));
     }
 }

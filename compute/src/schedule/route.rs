@@ -320,22 +320,16 @@ fn list_schedule(graph: &Graph, hops: &[Hop], roots: &[u32], limit: u64) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{bound::bounds, demand::Demand, graph::Link, verify::faults};
-
-    /// Links of the given ends and durations.
-    fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
-        let link = |&(from, to, duration)| Link { from, to, duration, rate: 1 };
-        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
-    }
+    use crate::schedule::{bound::bounds, demand::Demand, verify::faults};
 
     /// From node 0 over node 1 to node 2 and to node 3, and from there to node 4.
     fn tree() -> Graph {
-        graph(5, &[(0, 1, 2), (1, 2, 3), (1, 3, 1), (3, 4, 4)])
+        Graph::of_durations(5, &[(0, 1, 2), (1, 2, 3), (1, 3, 1), (3, 4, 4)])
     }
 
     /// Two ways of two links from node 0 to node 3.
     fn diamond() -> Graph {
-        graph(4, &[(0, 1, 1), (1, 3, 1), (0, 2, 1), (2, 3, 1)])
+        Graph::of_durations(4, &[(0, 1, 1), (1, 3, 1), (0, 2, 1), (2, 3, 1)])
     }
 
     /// A chunk of each node for each other node.
@@ -358,7 +352,7 @@ mod tests {
     #[test]
     fn nodes_relay_what_they_do_not_want() {
         // Round a ring of four: six chunks over each link.
-        let ring = graph(4, &[(0, 1, 3), (1, 2, 3), (2, 3, 3), (3, 0, 3)]);
+        let ring = Graph::of_durations(4, &[(0, 1, 3), (1, 2, 3), (2, 3, 3), (3, 0, 3)]);
         let (schedule, time) = found(&ring, &alltoall(4), 9).unwrap();
         assert_eq!((schedule.transfers.len(), time), (24, 18));
         // A chunk with two sources comes from the nearer one, and goes to two nodes over one link.
@@ -374,10 +368,10 @@ mod tests {
         let demand = Demand::from_chunks(4, vec![(vec![0], vec![3]); 10]);
         assert_eq!(found(&diamond(), &demand, 8).unwrap().1, 6);
         // Five links of one tick each are shorter than one of six.
-        let steps = graph(6, &[(0, 5, 6), (0, 1, 1), (1, 2, 1), (2, 3, 1), (3, 4, 1), (4, 5, 1)]);
+        let steps = Graph::of_durations(6, &[(0, 5, 6), (0, 1, 1), (1, 2, 1), (2, 3, 1), (3, 4, 1), (4, 5, 1)]);
         assert_eq!(found(&steps, &Demand::from_chunks(6, [(vec![0], vec![5])]), 1).unwrap().1, 5);
         // A first run looks only at the durations: all chunks go directly. Later runs use the way round as well.
-        let direct = graph(3, &[(0, 2, 3), (0, 1, 2), (1, 2, 2)]);
+        let direct = Graph::of_durations(3, &[(0, 2, 3), (0, 1, 2), (1, 2, 2)]);
         let demand = Demand::from_chunks(3, vec![(vec![0], vec![2]); 7]);
         let first = found(&direct, &demand, 1).unwrap();
         assert_eq!((first.0.transfers.len(), first.1), (7, 21));
@@ -423,7 +417,7 @@ mod tests {
     #[test]
     fn chunks_of_other_sources_do_not_share_a_search() {
         // So many chunks and nodes that two chunks with the same sources share one.
-        let graph = graph(400, &[(0, 2, 1), (1, 2, 1)]);
+        let graph = Graph::of_durations(400, &[(0, 2, 1), (1, 2, 1)]);
         let demand = Demand::from_chunks(400, (0..2002).map(|chunk| (vec![chunk % 2], vec![2])));
         let mut effort = 0;
         let task = Task { graph: &graph, demand: &demand };

@@ -300,13 +300,7 @@ impl Synthesizer for Symmetric {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{bound::bounds, graph::Link, verify::faults};
-
-    /// Links of the given ends and durations.
-    fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
-        let link = |&(from, to, duration)| Link { from, to, duration, rate: 1 };
-        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
-    }
+    use crate::schedule::{bound::bounds, verify::faults};
 
     /// Rows and columns of nodes, and from each node links of the given steps down and to the right, and durations.
     fn torus(rows: u32, columns: u32, kinds: &[(u32, u32, u64)]) -> Graph {
@@ -318,12 +312,12 @@ mod tests {
         };
         let places = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
         let links: Vec<_> = places.flat_map(|(row, column)| of_node(row, column)).collect();
-        graph((rows * columns) as usize, &links)
+        Graph::of_durations((rows * columns) as usize, &links)
     }
 
     /// A ring whose nodes are not in the order of their numbers.
     fn mixed_ring() -> Graph {
-        graph(6, &[(0, 3, 2), (3, 1, 2), (1, 2, 2), (2, 5, 2), (5, 4, 2), (4, 0, 2)])
+        Graph::of_durations(6, &[(0, 3, 2), (3, 1, 2), (1, 2, 2), (2, 5, 2), (5, 4, 2), (4, 0, 2)])
     }
 
     /// The shortest time that the search finds for an all_gather, and the bound; the schedule is valid.
@@ -358,12 +352,15 @@ mod tests {
         let is_symmetric = |graph: &Graph| Symmetry::of(graph).is_some();
         assert!(is_symmetric(&mixed_ring()));
         assert!(is_symmetric(&torus(2, 3, &[(1, 0, 5), (0, 1, 2)])));
-        assert!(!is_symmetric(&graph(0, &[])) && !is_symmetric(&graph(1, &[])));
-        assert!(!is_symmetric(&graph(2, &[])), "no links");
-        assert!(!is_symmetric(&graph(3, &[(0, 1, 2), (1, 0, 2), (1, 2, 2), (2, 1, 2)])), "a line");
-        assert!(!is_symmetric(&graph(3, &[(0, 1, 2), (1, 2, 2), (2, 0, 3)])), "one link of a ring is slower");
-        assert!(!is_symmetric(&graph(3, &[(0, 1, 2), (1, 0, 2), (2, 0, 2)])), "nothing leads to node 2");
-        assert!(!is_symmetric(&graph(3, &[(0, 1, 2), (1, 2, 2)])), "nothing leaves node 2");
+        assert!(!is_symmetric(&Graph::of_durations(0, &[])) && !is_symmetric(&Graph::of_durations(1, &[])));
+        assert!(!is_symmetric(&Graph::of_durations(2, &[])), "no links");
+        assert!(!is_symmetric(&Graph::of_durations(3, &[(0, 1, 2), (1, 0, 2), (1, 2, 2), (2, 1, 2)])), "a line");
+        assert!(
+            !is_symmetric(&Graph::of_durations(3, &[(0, 1, 2), (1, 2, 2), (2, 0, 3)])),
+            "one link of a ring is slower"
+        );
+        assert!(!is_symmetric(&Graph::of_durations(3, &[(0, 1, 2), (1, 0, 2), (2, 0, 2)])), "nothing leads to node 2");
+        assert!(!is_symmetric(&Graph::of_durations(3, &[(0, 1, 2), (1, 2, 2)])), "nothing leaves node 2");
     }
 
     #[test]
@@ -394,12 +391,12 @@ mod tests {
     #[test]
     fn a_walk_round_a_ring_visits_each_node_once() {
         assert_eq!(ring_order(&mixed_ring()), Some(vec![0, 3, 1, 2, 5, 4]));
-        assert_eq!(ring_order(&graph(3, &[(0, 1, 2), (1, 0, 2), (2, 0, 2)])), None);
+        assert_eq!(ring_order(&Graph::of_durations(3, &[(0, 1, 2), (1, 0, 2), (2, 0, 2)])), None);
     }
 
     #[test]
     fn links_are_found_by_ends_and_duration() {
-        let index = LinkIndex::of(&graph(3, &[(1, 2, 5), (0, 1, 4), (0, 1, 2), (0, 1, 2)]));
+        let index = LinkIndex::of(&Graph::of_durations(3, &[(1, 2, 5), (0, 1, 4), (0, 1, 2), (0, 1, 2)]));
         let links = [(0, 1, 2), (0, 1, 3), (0, 1, 4), (1, 2, 5), (1, 2, 6), (2, 0, 5)];
         let found = links.map(|(from, to, duration)| index.link(from, to, duration));
         assert_eq!(found, [Some(2), None, Some(1), Some(0), None, None]);

@@ -494,13 +494,7 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{analysis::analyse, demand::Demand, graph::Link, plan::Transfer};
-
-    /// Links of the given ends and durations.
-    fn graph(nodes: usize, links: &[(u32, u32, u64)]) -> Graph {
-        let link = |&(from, to, duration)| Link { from, to, duration, rate: 1 };
-        Graph::new(nodes, links.iter().map(link).collect()).unwrap()
-    }
+    use crate::schedule::{analysis::analyse, demand::Demand, plan::Transfer};
 
     /// A timeline of transfers as (link, chunk, start), with slack and critical path, at two ticks per nanosecond.
     fn timeline(problem: &Problem, transfers: &[(u32, u32, u64)], reducing: usize) -> Timeline {
@@ -512,14 +506,14 @@ mod tests {
 
     /// Two chunks of node 0 along a line, over a link of two ticks and one of three; an idle link leads back.
     fn along_a_line() -> Timeline {
-        let graph = graph(3, &[(0, 1, 2), (1, 2, 3), (2, 0, 5)]);
+        let graph = Graph::of_durations(3, &[(0, 1, 2), (1, 2, 3), (2, 0, 5)]);
         let problem = Problem::new(graph, None, Some(Demand::broadcast(3, 0, 2)));
         timeline(&problem, &[(1, 1, 5), (0, 1, 2), (1, 0, 2), (0, 0, 0)], 0)
     }
 
     /// A sum along a line to node 0, and its copies back, with a gap of a tick before the last.
     fn there_and_back() -> Timeline {
-        let graph = graph(3, &[(1, 0, 2), (2, 1, 3), (0, 1, 2), (1, 2, 3)]);
+        let graph = Graph::of_durations(3, &[(1, 0, 2), (2, 1, 3), (0, 1, 2), (1, 2, 3)]);
         let demand = Demand::broadcast(3, 0, 1);
         let problem = Problem::new(graph, Some(demand.clone()), Some(demand));
         timeline(&problem, &[(1, 0, 0), (0, 0, 3), (2, 0, 5), (3, 0, 8)], 2)
@@ -528,8 +522,11 @@ mod tests {
     /// 150,000 chunks one after the other over a link of two ticks; a link of ten ticks back is idle.
     fn long() -> Timeline {
         let count = 150_000;
-        let problem =
-            Problem::new(graph(2, &[(0, 1, 2), (1, 0, 10)]), None, Some(Demand::broadcast(2, 0, count as usize)));
+        let problem = Problem::new(
+            Graph::of_durations(2, &[(0, 1, 2), (1, 0, 10)]),
+            None,
+            Some(Demand::broadcast(2, 0, count as usize)),
+        );
         let transfers: Vec<_> = (0..count).map(|chunk| (0, chunk, 2 * u64::from(chunk))).collect();
         let mut timeline = timeline(&problem, &transfers, 0);
         timeline.critical = vec![7, 50_000, 60_000, 149_999];
@@ -556,7 +553,7 @@ mod tests {
         assert_eq!((line.critical.as_slice(), line.len(), line.is_empty()), (&[0, 2, 3][..], 4, false));
         assert_eq!((line.origins(0), line.origins(1)), (&[0][..], &[0][..]));
         assert_eq!((line.ns(8), Timeline::default().ns(8), Timeline::default().is_empty()), (4.0, 8.0, true));
-        let nothing = Problem::new(graph(2, &[(0, 1, 2)]), None, None);
+        let nothing = Problem::new(Graph::of_durations(2, &[(0, 1, 2)]), None, None);
         assert_eq!(Timeline::new(&nothing, &Schedule::default(), None, 2), None);
     }
 
@@ -584,13 +581,13 @@ mod tests {
         assert_eq!(line.progress(), [(0, 0), (2, 1), (4, 2), (5, 3), (8, 4)]);
         assert_eq!(Timeline::arrival_order(&[5, u64::MAX, 0, 3]), [2, 3, 0]);
         // A chunk that comes twice is there from the first time on; both arrivals of the second tick count.
-        let twice = graph(3, &[(0, 1, 2), (0, 1, 1), (0, 2, 1)]);
+        let twice = Graph::of_durations(3, &[(0, 1, 2), (0, 1, 1), (0, 2, 1)]);
         let problem = Problem::new(twice, None, Some(Demand::from_chunks(3, [(vec![0], vec![1, 2])])));
         let twice = timeline(&problem, &[(0, 0, 0), (1, 0, 0), (2, 0, 1)], 0);
         assert_eq!((twice.ownership(), twice.progress()), (vec![0, 1, 2], vec![(0, 0), (1, 1), (2, 3)]));
         assert_eq!(timeline(&problem, &[(2, 0, 1)], 0).ownership(), [0, u64::MAX, 2], "it never comes to node 1");
         // Each node has its own chunks from the beginning.
-        let pair = Problem::new(graph(2, &[(0, 1, 3), (1, 0, 4)]), None, Some(Demand::all_gather(2, 2)));
+        let pair = Problem::new(Graph::of_durations(2, &[(0, 1, 3), (1, 0, 4)]), None, Some(Demand::all_gather(2, 2)));
         let gathered = timeline(&pair, &[(0, 0, 0), (0, 1, 3), (1, 2, 0), (1, 3, 4)], 0);
         assert_eq!(gathered.ownership(), [0, 0, 4, 8, 3, 6, 0, 0]);
     }
@@ -604,7 +601,7 @@ mod tests {
         };
         assert_eq!(depths(&sum), [(1, 0), (0, 1), (2, 0), (3, 1)]);
         // Node 0 gets a part over two links, and then one over a single link, and sends the sum on.
-        let graph = graph(5, &[(2, 1, 1), (1, 0, 1), (3, 0, 9), (0, 4, 1)]);
+        let graph = Graph::of_durations(5, &[(2, 1, 1), (1, 0, 1), (3, 0, 9), (0, 4, 1)]);
         let problem = Problem::new(graph, Some(Demand::broadcast(5, 4, 1)), None);
         let uneven = timeline(&problem, &[(0, 0, 0), (1, 0, 1), (2, 0, 2), (3, 0, 11)], 4);
         assert_eq!(depths(&uneven), [(0, 0), (1, 1), (2, 0), (3, 2)]);
@@ -623,7 +620,7 @@ mod tests {
         assert_eq!(idle(1), [(0, 2, Idle::Waiting)]);
         assert_eq!(idle(2), [(0, 8, Idle::Finished)]);
         // The first link brings chunk 1 by some tick; the second one is free from tick 5 on, and sends it later.
-        let graph = graph(3, &[(0, 1, 2), (1, 2, 3)]);
+        let graph = Graph::of_durations(3, &[(0, 1, 2), (1, 2, 3)]);
         let problem = Problem::new(graph, None, Some(Demand::broadcast(3, 0, 2)));
         for (arrives, gap) in [(4, (5, 9, Idle::Held)), (5, (5, 9, Idle::Held)), (8, (5, 9, Idle::Waiting))] {
             let later = timeline(&problem, &[(0, 0, 0), (0, 1, arrives - 2), (1, 0, 2), (1, 1, 9)], 0);
@@ -700,7 +697,8 @@ mod tests {
         // 601 links from node 0, of which every third carries a chunk for the whole time.
         let links: Vec<_> = (1..602).map(|to| (0, to, 1)).collect();
         let wants = (1..602).step_by(3).collect();
-        let problem = Problem::new(graph(602, &links), None, Some(Demand::from_chunks(602, [(vec![0], wants)])));
+        let problem =
+            Problem::new(Graph::of_durations(602, &links), None, Some(Demand::from_chunks(602, [(vec![0], wants)])));
         let transfers: Vec<_> = (0..601).step_by(3).map(|link| (link, 0, 0)).collect();
         let summary = timeline(&problem, &transfers, 0).summarise();
         assert_eq!((summary.transfers, summary.every, summary.links_of_lane), (201, (4, 1), 3));

@@ -116,8 +116,16 @@ pub struct Report {
     /// At most four figures of the answer, which the page that made it shows beside the summary; they do not travel.
     pub figures: Vec<Figure>,
     /// How many sentences of the summary that page shows at once, the others on demand: the answer, and what makes it
-    /// doubtful. At least one is shown, and all where there are no figures.
+    /// doubtful; 0 as 1. It does not travel.
     pub in_view: usize,
+}
+
+impl Report {
+    /// How many sentences of the summary are shown at once. Where there are no figures there is no answer, and all of
+    /// them say why.
+    pub fn sentences_in_view(&self) -> usize {
+        if self.figures.is_empty() { self.summary.len() } else { self.in_view.max(1) }
+    }
 }
 
 /// A file from which a report was made. Never includes a path.

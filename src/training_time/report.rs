@@ -82,11 +82,10 @@ pub fn report(material: TrainingTimeReportInput<'_>, contents: &Contents) -> Res
     }
     match &outcome {
         Some(Ok(outcome)) => {
-            let doubts = doubts(outcome);
-            in_view = 1 + doubts.len();
-            let mut sentences = step_sentences(outcome);
-            sentences.splice(1..1, doubts);
-            summary.extend(sentences);
+            summary.push(headline(outcome));
+            summary.extend(doubts(outcome));
+            in_view = summary.len();
+            summary.extend(step_sentences(outcome));
             sections.extend(step(outcome, &settings.changes));
         }
         Some(Err(why)) => summary.push(format!("There is no step: {why}.")),
@@ -159,8 +158,8 @@ fn doubts(outcome: &Outcome) -> Vec<String> {
     unfit.into_iter().chain(suspect.iter().take(DOUBTS).map(|doubt| sentence(&doubt.why))).collect()
 }
 
-/// The step in a few sentences, without its [`doubts`].
-fn step_sentences(outcome: &Outcome) -> Vec<String> {
+/// The time of the step in a sentence.
+fn headline(outcome: &Outcome) -> String {
     let step = &outcome.step;
     let [low, high] = outcome.interval_us;
     let layout = &outcome.plan.run.layout;
@@ -168,7 +167,7 @@ fn step_sentences(outcome: &Outcome) -> Vec<String> {
         basis if basis.is_interval() => format!(", {} to {} in nine of ten cases", time(low), time(high)),
         _ => String::new(),
     };
-    let mut sentences = vec![format!(
+    format!(
         "A step takes {}{interval}, on {} GPUs (pp {}, tp {}, dp {}): {:.0} tokens per second and GPU; the pipeline waits {}.",
         time(step.total_us),
         layout.gpus(),
@@ -177,7 +176,13 @@ fn step_sentences(outcome: &Outcome) -> Vec<String> {
         layout.data,
         outcome.tokens_per_gpu,
         share(step.bubble())
-    )];
+    )
+}
+
+/// What else there is to say of the step, beside its [`headline`] and its [`doubts`].
+fn step_sentences(outcome: &Outcome) -> Vec<String> {
+    let [low, high] = outcome.interval_us;
+    let mut sentences = Vec::new();
     if !outcome.basis.is_interval() && outcome.basis != Basis::Nothing {
         sentences.push(format!("{} to {}: {}.", time(low), time(high), outcome.basis.source_phrase()));
     }

@@ -589,6 +589,13 @@ fn hybrid_sharding_shares_within_groups_and_sums_gradients_between_them() {
     for groups in [1, 8] {
         assert!(found.ranked.iter().any(|layout| layout.degrees.replicate == groups), "{groups}");
     }
+    // Where nothing is sharded, each layout is found once.
+    let whole = EstimateSettings { shardings: vec![Sharding::Nothing], listed: 1000, ..settings };
+    let counted = |replicates: Vec<u32>| {
+        let settings = EstimateSettings { replicates, ..whole.clone() };
+        settings.answer(&model, &catalogue, &[], &[], go_on).unwrap().layouts.fitting
+    };
+    assert_eq!(counted(vec![1, 8, 8]), counted(Vec::new()));
 }
 
 #[test]

@@ -23,11 +23,17 @@ fn device(name: &str) -> Device {
     Device::of(&Catalogue::built_in(), name).unwrap()
 }
 
+/// A GPU with the measured efficiency of another one's kernels, or of all together.
+fn with_kernels_of(name: &str, other: Option<&str>) -> Device {
+    let mut catalogue = Catalogue::built_in();
+    let kernels = other.and_then(|other| catalogue.gpu(other).unwrap().kernels.clone());
+    catalogue.gpus.iter_mut().for_each(|gpu| gpu.kernels.clone_from(&kernels));
+    Device::of(&catalogue, name).unwrap()
+}
+
 /// A GPU whose kernels are not measured: those of all together stand in.
 fn without_kernels(name: &str) -> Device {
-    let mut catalogue = Catalogue::built_in();
-    catalogue.gpus.iter_mut().for_each(|gpu| gpu.kernels = None);
-    Device::of(&catalogue, name).unwrap()
+    with_kernels_of(name, None)
 }
 
 fn rows(name: &str) -> Vec<Vec<f64>> {
@@ -113,14 +119,6 @@ fn kernels_of_a_measured_gpu_are_near_their_table() {
     }
 }
 
-/// A GPU with the measured efficiency of another one's kernels.
-fn with_kernels_of(name: &str, other: &str) -> Device {
-    let mut catalogue = Catalogue::built_in();
-    let kernels = catalogue.gpu(other).unwrap().kernels.clone();
-    catalogue.gpus.iter_mut().for_each(|gpu| gpu.kernels.clone_from(&kernels));
-    Device::of(&catalogue, name).unwrap()
-}
-
 /// Products of a dense layer on a rank, forward and backward: `[m, k, n]`.
 fn layer(hidden: u32, width: u32, tokens: u32, tensor: u32) -> Vec<[u32; 3]> {
     let forward = [
@@ -150,7 +148,7 @@ fn one_factor_of_a_trace_serves_other_shapes_nearly_as_well_as_the_nearest_shape
             })
             .collect();
         for (kind, other) in GPUS.iter().map(|(_, other)| (usize::from(*other != name), *other)) {
-            let device = with_kernels_of(name, other);
+            let device = with_kernels_of(name, Some(other));
             let of = |(hidden, width): (u32, u32), (tokens, tp): (u32, u32)| {
                 let known = layer(hidden, width, tokens, tp).into_iter();
                 let known = known.filter_map(|shape| Some((shape, *measured.get(&shape)?)));

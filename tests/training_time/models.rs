@@ -338,6 +338,9 @@ fn torchtitans_pipelines_older_tables_and_open_questions() {
     assert_eq!(["default", "always", "never"].map(|word| reshards(TORCHTITAN, word).0), [3, 3, 2].map(Some));
     assert_eq!(["default", "always"].map(|word| reshards(&piped, word)), [(Some(3), false), (Some(3), true)]);
 
+    let odd = TORCHTITAN.replace("[parallelism]", "[parallelism]\nfsdp_reshard_after_forward = \"often\"");
+    assert!(refused(&odd).contains("default, always or never"), "{}", refused(&odd));
+
     let old = "[model]\nname = \"llama3\"\nflavor = \"70B\"\n[training]\nbatch_size = 2\ntensor_parallel_degree = 8\n\
                data_parallel_shard_degree = 16\ndata_parallel_replicate_degree = 2\n";
     let file = models::read_file(old).unwrap();

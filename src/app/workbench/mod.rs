@@ -140,16 +140,10 @@ fn Answer(workbench: Workbench) -> impl IntoView {
     let title = move || of_report(|report| vec![report.title.clone()]);
     let sentence = |text: String| view! { <p class="sentence">{text}</p> };
     let sentences = move |of: fn(&Report) -> Vec<String>| of_report(of).into_iter().map(sentence).collect_view();
-    // Where there are no figures, there is no answer: all sentences say why.
-    let first = move || {
-        sentences(|report| {
-            let shown = if report.figures.is_empty() { usize::MAX } else { report.in_view.max(1) };
-            report.summary.iter().take(shown).cloned().collect()
-        })
-    };
-    let others = move || sentences(|report| report.summary.iter().skip(report.in_view.max(1)).cloned().collect());
+    let first = move || sentences(|report| report.summary.iter().take(report.sentences_in_view()).cloned().collect());
+    let others = move || sentences(|report| report.summary.iter().skip(report.sentences_in_view()).cloned().collect());
     let has_others = move || {
-        let is_cut = |report: &Report| report.summary.len() > report.in_view.max(1) && !report.figures.is_empty();
+        let is_cut = |report: &Report| report.summary.len() > report.sentences_in_view();
         state.shown.with(|shown| shown.as_ref().is_some_and(|shown| is_cut(&shown.report)))
     };
     let figures = move || {

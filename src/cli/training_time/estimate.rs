@@ -187,8 +187,8 @@ struct LayoutArguments {
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = named(&Sharding::ALL))]
     sharding: Vec<Sharding>,
 
-    /// Hybrid sharding: the number of groups of replicas that each hold everything between them; of several, the first
-    /// is that of a layout that is given [default: as the files say, else 1]
+    /// Hybrid sharding: groups of replicas, each with a whole copy of what is sharded; of several numbers, the first is
+    /// that of a layout that is given [default: as the files say, else 1]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = arguments::up_to::<u32>(65_536))]
     dp_replicate: Vec<u32>,
 }

@@ -13,7 +13,7 @@ pub struct GivenLayout {
     pub context: u32,
     /// GPUs over which experts are spread.
     pub expert: u32,
-    /// Groups of replicas that each hold everything between them (`dp_replicate`).
+    /// Groups of replicas, each with a whole copy of what is sharded (`dp_replicate`).
     pub replicate: u32,
     /// Chunks of layers per stage.
     pub virtual_stages: u32,

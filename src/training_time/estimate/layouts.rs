@@ -82,10 +82,8 @@ pub struct SearchLimits {
     pub listed: usize,
     /// The largest micro-batch that is tried, in sequences.
     pub most_micro_batch: u32,
-    /// What replicas may divide among them, by the sharding stage.
-    pub shardings: Vec<Sharding>,
-    /// The numbers of groups of replicas that each hold everything between them.
-    pub replicates: Vec<u32>,
+    /// What replicas may divide among them, with the number of their groups that each have a whole copy.
+    pub shardings: Vec<(Sharding, u32)>,
     /// Seed of the draws of the factors.
     pub seed: u64,
 }
@@ -184,11 +182,7 @@ fn of_degrees(
                 *layouts.left_out.entry("chunks that do not divide the layers or the micro-batches").or_default() += 1;
                 continue;
             }
-            for (replicate, sharding) in limits
-                .replicates
-                .iter()
-                .flat_map(|groups| limits.shardings.iter().map(move |sharding| (*groups, *sharding)))
-            {
+            for (sharding, replicate) in limits.shardings.iter().copied() {
                 asked.degrees.replicate = replicate;
                 asked.sharding = sharding;
                 if let Err(error) = asked.check_sharers() {

@@ -57,14 +57,18 @@ pub fn layout_in_words(answer: &Estimated) -> String {
     });
     parts.push(match answer.sharding {
         Sharding::Nothing => "nothing sharded".to_owned(),
-        kind => format!("{} sharded{}", name_of(&Sharding::ALL, kind), groups_in_words(answer.degrees)),
+        kind => format!("{} sharded{}", name_of(&Sharding::ALL, kind), groups_in_words(kind, answer.degrees)),
     });
     parts.join(", ")
 }
 
 /// ` in 8 groups` of hybrid sharding, else nothing.
-fn groups_in_words(degrees: Degrees) -> String {
-    if degrees.replicate > 1 { format!(" in {} groups", grouped(degrees.replicate.into())) } else { String::new() }
+fn groups_in_words(kind: Sharding, degrees: Degrees) -> String {
+    if kind != Sharding::Nothing && degrees.replicate > 1 {
+        format!(" in {} groups", grouped(degrees.replicate.into()))
+    } else {
+        String::new()
+    }
 }
 
 /// `tp 2, pp 4, dp 8, b 1` of a layout that was found.
@@ -330,10 +334,9 @@ pub fn layouts(ranked: &[RankedLayout]) -> Listing {
             whole(degrees.data),
             whole(layout.micro_batch),
             Entry::text(name_of(&Recomputation::ALL, layout.recomputation)),
-            Entry::text(match layout.sharding {
-                Sharding::Nothing => "none".to_owned(),
-                kind => name_of(&Sharding::ALL, kind).to_owned() + &groups_in_words(degrees),
-            }),
+            Entry::text(
+                name_of(&Sharding::ALL, layout.sharding).to_owned() + &groups_in_words(layout.sharding, degrees),
+            ),
             Entry::number(Some(layout.time_us), time),
             Entry::number(Some(layout.best_share), share),
             Entry::number(Some(layout.memory_bytes / GIB), |gib| format!("{gib:.1}")),

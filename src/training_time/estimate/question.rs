@@ -56,7 +56,7 @@ pub struct EstimateSettings {
     pub reserve_gib: f64,
     /// What replicas may share in the layouts that are searched; empty for what the software usually does.
     pub shardings: Vec<Sharding>,
-    /// Groups of replicas that each hold everything between them, of layouts that are searched; none for 1.
+    /// Groups of replicas, each with a whole copy of what is sharded, of layouts that are searched; empty for one.
     pub replicates: Vec<u32>,
     /// The most layouts that are listed, the fastest ones.
     pub listed: usize,
@@ -139,9 +139,9 @@ pub enum EstimateError {
         name: String,
         /// The type of the products.
         precision: &'static str,
-        /// Sequences of a step.
+        /// Sequences of a step over all replicas, as the table or the question has them.
         batch: u64,
-        /// Tokens of a sequence.
+        /// Tokens of a sequence, as the table or the question has them.
         sequence: u32,
     },
     /// Each possible layout needs more memory than a GPU has.
@@ -303,6 +303,22 @@ impl EstimateSettings {
         self
     }
 
+    /// What the search divides among how many groups of replicas: each combination once, as the number of groups makes
+    /// no difference where nothing is sharded.
+    fn searched_shardings(&self) -> Vec<(Sharding, u32)> {
+        let usual = [self.stack.sharding()];
+        let kinds = if self.shardings.is_empty() { &usual[..] } else { &self.shardings };
+        let groups = if self.replicates.is_empty() { &[1][..] } else { &self.replicates };
+        let mut all: Vec<(Sharding, u32)> = Vec::new();
+        for next in kinds.iter().flat_map(|kind| groups.iter().map(|groups| (*kind, *groups))) {
+            let is_same = |known: &(Sharding, u32)| *known == next || known.0 == next.0 && next.0 == Sharding::Nothing;
+            if !all.iter().any(is_same) {
+                all.push(next);
+            }
+        }
+        all
+    }
+
     /// The step that a log measured, of the layout that its arguments say; `None` of a file without any, and
     /// `Some(None)` where the arguments don't say on how many GPUs it ran.
     pub fn logged_step(file: &ModelFile) -> Option<Option<OwnStep>> {
@@ -363,8 +379,7 @@ impl EstimateSettings {
             reserve_gib: self.reserve_gib,
             listed: self.listed,
             most_micro_batch: MOST_MICRO_BATCH,
-            shardings: if self.shardings.is_empty() { vec![self.stack.sharding()] } else { self.shardings.clone() },
-            replicates: if self.replicates.is_empty() { vec![1] } else { self.replicates.clone() },
+            shardings: self.searched_shardings(),
             seed: self.seed,
         };
         let template = self.question(model, &device, GivenLayout::default());

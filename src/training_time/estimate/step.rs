@@ -22,8 +22,8 @@ pub struct Degrees {
     pub expert: u32,
     /// Replicas of the model, each with its part of the batch.
     pub data: u32,
-    /// Groups of replicas that each hold everything between them, where it is sharded: `dp_replicate` of hybrid
-    /// sharding. 1 where all replicas share.
+    /// Groups of replicas, each with a whole copy of what is sharded: `dp_replicate` of hybrid sharding. 1 where all
+    /// replicas share one copy.
     pub replicate: u32,
 }
 
@@ -225,10 +225,7 @@ impl StepQuestion<'_> {
             let (value, of) = (parts, self.model.depth().into());
             return Err(LayoutError::TooMany { degree: "pp × virtual stages", value, what: "the layers", of });
         }
-        if self.model.has_experts() {
-            let of = u64::from(data) * u64::from(context) * u64::from(tensor);
-            divides("ep", expert.into(), "the ranks of a stage (tp × cp × dp)", of)?;
-        } else if expert > 1 {
+        if !self.model.has_experts() && expert > 1 {
             let value = expert.into();
             return Err(LayoutError::TooMany { degree: "ep", value, what: "the experts of a dense model", of: 1 });
         }
@@ -241,7 +238,11 @@ impl StepQuestion<'_> {
         let groups = self.shard_groups();
         divides("dp-replicate", groups.into(), "the replicas (dp)", data.into())?;
         let of = u64::from(data / groups) * u64::from(context) * u64::from(tensor);
-        divides("ep", expert.into(), "the ranks that share everything (tp × cp × dp ÷ dp-replicate)", of)
+        let what = match groups {
+            1 => "the ranks of a stage (tp × cp × dp)",
+            _ => "the ranks that share everything (tp × cp × dp ÷ dp-replicate)",
+        };
+        divides("ep", expert.into(), what, of)
     }
 
     fn place(&self) -> LayerPlace<'_> {
@@ -272,7 +273,7 @@ impl StepQuestion<'_> {
         self.is_by_layer() && (self.sharding == Sharding::Gradients || self.degrees.pipeline > 1)
     }
 
-    /// Groups of replicas that each hold everything; 1 where nothing is sharded, and gradients are summed over all.
+    /// Groups of replicas, each with a whole copy; 1 where nothing is sharded, and gradients are summed over all.
     fn shard_groups(&self) -> u32 {
         if self.sharding == Sharding::Nothing { 1 } else { self.degrees.replicate.max(1) }
     }
@@ -463,8 +464,8 @@ impl StepQuestion<'_> {
         Exchange { of: ExchangeUse::Messages, operation: Operation::Message, group, bytes }
     }
 
-    /// What replicas exchange in a step, or by layer where they share the parameters: gradients, their sum over groups
-    /// that each hold everything, and parameters, without experts; then those of experts. Without a byte where that is
+    /// What replicas exchange in a step, or by layer where they share the parameters: gradients, their sum over the
+    /// groups with a whole copy each, and parameters, without experts; then those of experts. Without a byte where that is
     /// not exchanged.
     fn replica_exchanges(&self) -> [Exchange; 6] {
         let [parameters, of_experts] = self.rank_parameters();

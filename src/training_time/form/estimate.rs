@@ -124,9 +124,11 @@ impl TrainingTime {
         layout.recomputation = one_or_usual(form, field, &Recomputation::ALL, usual, layout.recomputation);
         let (field, usual) = (("e.sharding", "Sharded"), "as the software usually does");
         layout.sharding = one_or_usual(form, field, &Sharding::ALL, usual, layout.sharding);
-        let replicate =
-            Field::new("e.replicate", "Groups that hold everything (dp_replicate)", Control::whole(1, 65_536));
-        form.field(replicate.hinted("hybrid sharding: replicas share within a group only"), &mut layout.replicate);
+        let replicate = Field::new("e.replicate", "Groups with a whole copy (dp_replicate)", Control::whole(1, 65_536));
+        form.field(
+            replicate.hinted("hybrid sharding: what is sharded is divided within each group"),
+            &mut layout.replicate,
+        );
         form.is_listed = true;
         settings.schedule = one(form, "e.schedule", "Schedule", &Schedule::ALL, settings.schedule);
         settings.layout = is_given.then_some(layout);

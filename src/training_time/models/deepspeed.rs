@@ -87,8 +87,10 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
         for key in ["mics_shard_size", "zero_hpz_partition_size"] {
             let size = zero.optional(key).and_then(Node::text).and_then(whole).filter(|size| *size > 1);
             notes.extend(size.map(|size| {
-                format!("{key} ({size}) is not used: parameters are taken as sharded over all replicas, unless the number of \
-                         groups that hold all of them is given (dp_replicate)")
+                format!(
+                    "{key} ({size}) is not used: parameters count as sharded over all replicas; give dp_replicate, the \
+                         number of groups of replicas with a whole copy each"
+                )
             }));
         }
         training.overlap_reduce = Some(match zero.optional("overlap_comm") {

@@ -58,7 +58,7 @@ pub struct TrainingSettings {
     pub expert: Option<u32>,
     /// Replicas, with those that share the states.
     pub data: Option<u32>,
-    /// Groups of replicas that each hold everything between them, where it is sharded.
+    /// Groups of replicas, each with a whole copy of what is sharded.
     pub replicate: Option<u32>,
     /// Chunks of layers per stage.
     pub virtual_stages: Option<u32>,

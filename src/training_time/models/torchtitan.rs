@@ -174,7 +174,7 @@ fn training(of: &mut Tables<'_>) -> Result<TrainingSettings> {
         schedule: (pipeline > 1).then_some(schedule),
         virtual_stages: (pipeline > 1 && has_chunks).then_some(2),
         sequence_parallel: Some(tensor > 1),
-        zero: Some(if sharded == Some(1) { 0 } else { zero(of, pipeline) }),
+        zero: Some(if sharded == Some(1) { 0 } else { zero(of, pipeline)? }),
         recompute: recomputed(of)?,
         precision: of.find(&["training"], "mixed_precision_param").and_then(Node::text).map(str::to_owned),
         fp8: has_fp8(of)?.then(|| "float8".to_owned()),
@@ -184,16 +184,18 @@ fn training(of: &mut Tables<'_>) -> Result<TrainingSettings> {
 }
 
 /// The stage of ZeRO that FSDP is like: 2 where parameters stay gathered until the backward pass.
-fn zero(of: &mut Tables<'_>, pipeline: u32) -> u32 {
+fn zero(of: &mut Tables<'_>, pipeline: u32) -> Result<u32> {
     const KEY: &str = "fsdp_reshard_after_forward";
-    match of.find(&["parallelism", "training"], KEY).and_then(Node::text) {
-        Some("never") => 2,
-        Some("always") if pipeline > 1 => {
+    let Some(node) = of.find(&["parallelism", "training"], KEY) else { return Ok(3) };
+    match node.text().unwrap_or_default() {
+        "never" => return Ok(2),
+        "always" if pipeline > 1 => {
             of.notes.push(format!("{KEY} = \"always\" is estimated as \"never\", since there are stages"));
-            3
         }
-        _ => 3,
+        "always" | "default" => {}
+        _ => return Err(node.unexpected(KEY, "default, always or never").into()),
     }
+    Ok(3)
 }
 
 /// The name of the schedule by which this one is estimated, and whether a stage has several chunks.

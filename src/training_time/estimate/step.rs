@@ -465,8 +465,8 @@ impl StepQuestion<'_> {
     }
 
     /// What replicas exchange in a step, or by layer where they share the parameters: gradients, their sum over the
-    /// groups with a whole copy each, and parameters, without experts; then those of experts. Without a byte where that is
-    /// not exchanged.
+    /// groups with a whole copy each, and parameters, without experts; then those of experts. Without a byte where that
+    /// is not exchanged.
     fn replica_exchanges(&self) -> [Exchange; 6] {
         let [parameters, of_experts] = self.rank_parameters();
         let is_by_layer = self.is_by_layer();

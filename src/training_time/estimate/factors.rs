@@ -139,8 +139,8 @@ impl Factors {
     }
 
     /// Whether a measured time is far from what these factors give: more than 1.5 times the upper end of the 90 %
-    /// interval, or less than its lower end divided by 1.5. None of the published steps is, by factors learnt from other
-    /// sources (`tests/training_time/estimate.rs`).
+    /// interval, or less than its lower end divided by 1.5. None of the published steps is, by factors learnt from
+    /// other sources (`tests/training_time/estimate.rs`).
     pub fn is_far_from(&self, columns: &StepColumns, measured_us: f64) -> bool {
         let [low, high] = self.interval_us(columns, WITHOUT_STEPS);
         !(low / 1.5..=high * 1.5).contains(&measured_us)

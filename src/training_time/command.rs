@@ -7,11 +7,12 @@ use crate::{
 };
 
 /// The keys of choices and the options that stand for them.
-const OPTIONS: [(&str, &str); 10] = [
+const OPTIONS: [(&str, &str); 11] = [
     ("e.gpu", "--gpu"),
     ("e.gpus", "--gpus"),
     ("e.sequence", "--sequence"),
     ("e.batch", "--batch"),
+    ("e.mtp", "--mtp-layers"),
     ("e.stack", "--stack"),
     ("e.precision", "--precision"),
     ("e.attention", "--attention"),

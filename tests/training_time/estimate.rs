@@ -73,7 +73,15 @@ fn gpt(hidden: u32, heads: u32, layers: u32, vocabulary: u32, positions: u32) ->
         },
         feed_forward: FeedForward::Dense { width: 4 * hidden, is_gated: false, has_bias: true },
     };
-    Transformer { hidden, vocabulary, is_tied: true, positions, norm: Norm::Layer, layers: vec![(layer, layers)] }
+    Transformer {
+        hidden,
+        vocabulary,
+        is_tied: true,
+        positions,
+        norm: Norm::Layer,
+        layers: vec![(layer, layers)],
+        prediction_layers: 0,
+    }
 }
 
 /// The model of a row: known by name, one of MPT's shapes, Selene's, or written out as `gpt-1.7b:L24,h2304,a24`.
@@ -147,7 +155,8 @@ fn published() -> Vec<Published> {
             seen.push(run);
         }
         let device = device(&row["gpu"]);
-        let model = model(&row["model"], sequence);
+        let mut model = model(&row["model"], sequence);
+        model.set_prediction_layers(u32::from(row["note"].contains("with MTP") || row["note"].contains("w/ MTP")));
         let (stack, attention, sharding, is_sequence_parallel) = settings(source, &row);
         let precision = match row["precision"].as_str() {
             "bf16" | "fp16" | "bf16-pure" => Precision::Bf16,
@@ -739,6 +748,32 @@ fn what_is_not_possible_is_refused_with_what_would_do() {
 }
 
 #[test]
+fn multi_token_prediction_is_spread_over_the_stages() {
+    let catalogue = Catalogue::built_in();
+    let of = |predictions: u32, pipeline: u32| {
+        let mut model = known("deepseek-v3").unwrap();
+        model.set_prediction_layers(predictions);
+        let layout =
+            GivenLayout { pipeline, expert: 8, recomputation: Some(Recomputation::Layers), ..GivenLayout::default() };
+        let settings = EstimateSettings {
+            gpu: "B200".to_owned(),
+            gpus: 256,
+            layout: Some(layout),
+            global_batch: Some(4096),
+            ..EstimateSettings::default()
+        };
+        settings.answer(&model, &catalogue, &[], &[], |_| std::ops::ControlFlow::Continue(())).unwrap()
+    };
+    let ratio = |pipeline: u32| of(1, pipeline).step.time_us / of(0, pipeline).step.time_us;
+    // On one stage it takes its share of the operations.
+    assert!((1.02..1.08).contains(&ratio(1)), "{}", ratio(1));
+    // On 16, the longest has 4 of 61 layers before and after: the last one has two layers and twice the output layer.
+    assert!((1.0..1.03).contains(&ratio(16)), "{}", ratio(16));
+    let logits = |predictions: u32| of(predictions, 1).step.memory.logits;
+    assert_eq!(logits(1), 2.0 * logits(0));
+}
+
+#[test]
 fn bubbles_are_those_of_the_closed_forms() {
     let bubble = |schedule: Schedule, p: f64, v: f64| schedule.bubble(p, [1.0, 1.0, 1.0], v);
     assert_eq!(bubble(Schedule::OneForwardOneBackward, 4.0, 1.0), 9.0);
@@ -753,9 +788,11 @@ proptest! {
     fn every_layout_that_is_possible_has_a_time(
         tensor in 0_u32..6, pipeline in 0_u32..5, context in 0_u32..3, expert in 0_u32..4, micro in 0_u32..4,
         name in 0_usize..4, stack in 0_usize..6, replicate in 0_u32..6, kind in 0_usize..4, sharding in 0_usize..4, schedule in 0_usize..4,
+        predictions in 0_u32..3,
     ) {
         let catalogue = Catalogue::built_in();
-        let model = known(["llama-3.1-8b", "mixtral-8x7b", "deepseek-v2-lite", "gpt2-xl"][name]).unwrap();
+        let mut model = known(["llama-3.1-8b", "mixtral-8x7b", "deepseek-v2-lite", "gpt2-xl"][name]).unwrap();
+        model.set_prediction_layers(predictions);
         let layout = GivenLayout {
             tensor: 1 << tensor, pipeline: 1 << pipeline, context: 1 << context, expert: 1 << expert,
             micro_batch: 1 << micro, virtual_stages: 1, replicate: 1 << replicate,

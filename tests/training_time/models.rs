@@ -44,12 +44,54 @@ fn parameters_and_flop_of_published_models_are_exact_with_shared_data() {
     assert_eq!(all.len(), 16);
     for Expected { name, counts, sequence, attention_flop, training_flop } in all {
         let file = name.split_whitespace().next().unwrap();
-        let model = models::read(&real::text(&format!("step/configs/{file}.json"))).unwrap();
+        let mut model = models::read(&real::text(&format!("step/configs/{file}.json"))).unwrap();
+        assert_eq!(model.prediction_layers, u32::from(file == "deepseek-v3"), "{name}");
+        model.set_prediction_layers(0);
         let found = [model.parameters(), model.active_parameters(), model.matrix_parameters()];
         assert_eq!(found, counts, "{name}");
         assert_eq!(model.attention_flop_per_token(sequence), attention_flop, "{name}");
         assert_eq!(model.training_flop_per_token(sequence), training_flop, "{name}");
     }
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn multi_token_prediction_has_the_published_operations_with_shared_data() {
+    let text = real::text("step/measured_steps.csv");
+    let rows = text.lines().filter(|line| line.ends_with("with MTP") && line.contains(",mxfp8,4096,"));
+    let (mut model, mut ratios) = (known("deepseek-v3").unwrap(), Vec::new());
+    let with = model.training_flop_per_token(4096);
+    model.set_prediction_layers(0);
+    let without = model.training_flop_per_token(4096);
+    for row in rows {
+        let fields: Vec<&str> = row.split(',').collect();
+        let of = |at: usize| fields[at].parse::<f64>().unwrap();
+        let (tokens_per_s, tflops) = (of(21), of(22));
+        ratios.push(tflops * 1e12 / tokens_per_s / without);
+    }
+    // Both are printed as whole numbers.
+    assert!(ratios.len() > 8 && ratios.iter().all(|published| (1.036..1.041).contains(published)), "{ratios:?}");
+    assert!((with / without - 1.041).abs() < 0.001, "{}", with / without);
+}
+
+#[test]
+fn layers_of_multi_token_prediction_are_read_and_can_be_left_out() {
+    let whole = known("deepseek-v3").unwrap();
+    assert_eq!((whole.depth(), whole.prediction_layers), (62, 1));
+    let mut model = whole.clone();
+    model.set_prediction_layers(0);
+    assert_eq!((model.depth(), model.parameters()), (61, 671_026_419_200));
+    // A layer with its experts, the projection of 2 × 7168 by 7168, and three norms.
+    assert_eq!(whole.parameters() - model.parameters(), 11_507_286_272 + 2 * 7168 * 7168 + 3 * 7168);
+    model.set_prediction_layers(3);
+    model.set_prediction_layers(1);
+    assert_eq!(model, whole);
+    let megatron = "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --vocab-size 128 --seq-length 64";
+    let read = |more: &str| models::read(&format!("{megatron} {more}")).unwrap();
+    assert_eq!((read("").prediction_layers, read("").depth()), (0, 4));
+    assert_eq!((read("--mtp-num-layers 2").prediction_layers, read("--mtp-num-layers 2").depth()), (2, 6));
+    let torchtitan = "[model]\nname = \"deepseek_v3\"\nflavor = \"671B\"\n[training]\n";
+    assert_eq!(models::read(torchtitan).unwrap().prediction_layers, 0);
 }
 
 #[test]

@@ -86,6 +86,10 @@ pub(in crate::cli) struct Estimate {
     #[arg(long, value_name = "N", value_parser = arguments::up_to::<u64>(1 << 32))]
     batch: Option<u64>,
 
+    /// Layers of multi-token prediction that are trained [default: as the files say]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=64))]
+    mtp_layers: Option<u32>,
+
     #[command(flatten)]
     layout: LayoutArguments,
 
@@ -231,7 +235,8 @@ impl Estimate {
             let names: String = KNOWN.iter().map(|(name, _)| format!("{name}\n")).collect();
             return terminal::write(&names);
         }
-        let Asked { name, model, mut settings, mut steps } = read_models(&self.model)?;
+        let Asked { name, mut model, mut settings, mut steps } = read_models(&self.model)?;
+        model.set_prediction_layers(self.mtp_layers.unwrap_or(model.prediction_layers));
         let mut catalogue = Catalogue::built_in();
         for path in &self.catalogue {
             let text = String::from_utf8_lossy(&files::bytes(path)?).into_owned();

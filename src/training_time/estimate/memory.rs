@@ -21,7 +21,7 @@ impl StepQuestion<'_> {
     /// Of the first stage, which has most micro-batches in flight, or of the last one, which has the logits.
     fn stage_memory(&self, is_first: bool) -> StageMemory {
         let degrees = self.degrees;
-        let [parameters, of_experts] = self.rank_parameters();
+        let [parameters, of_experts] = self.rank_parameters(is_first);
         let spread = |from: Sharding, bytes: f64| {
             let share = |among: Group| if self.sharding >= from { 1.0 / f64::from(among.ranks) } else { 1.0 };
             bytes * (parameters * share(self.sharers()) + of_experts * share(self.expert_sharers()))
@@ -51,13 +51,14 @@ impl StepQuestion<'_> {
         }
         let has_logits = !is_first || stages == 1;
         let columns = f64::from(self.model.vocabulary) / f64::from(degrees.tensor);
+        let outputs = 1.0 + f64::from(self.model.prediction_layers);
         StageMemory {
             weights: copies * (spread(weights_from, weight_bytes) + gathered),
             gradients: spread(Sharding::Gradients, gradient_bytes),
             optimizer: spread(Sharding::Optimizer, 12.0),
             activations: in_flight * kept,
             recompute: if self.recomputation == Recomputation::Layers { whole } else { 0.0 },
-            logits: if has_logits { 6.0 * tokens * columns } else { 0.0 },
+            logits: if has_logits { 6.0 * outputs * tokens * columns } else { 0.0 },
         }
     }
 

@@ -361,11 +361,33 @@ impl StepQuestion<'_> {
             + product([hidden, tokens, columns])
             + pass(loss_back * logits)
             + pass(4.0 * tokens * hidden);
-        [forward, backward]
+        let predictions = f64::from(self.model.prediction_layers);
+        let projection = self.model.projection();
+        let (inner, outer) = (f64::from(projection.inner), f64::from(projection.outer) / place.tensor);
+        let joined = product([tokens, inner, outer]);
+        let joined_back = product([tokens, outer, inner]) + product([inner, tokens, outer]);
+        [forward + predictions * (forward + joined), backward + predictions * (backward + joined_back)]
     }
 
-    /// Parameters of a rank of the busiest stage, without experts and of experts.
-    pub(super) fn rank_parameters(&self) -> [f64; 2] {
+    /// The time of a micro-batch on the longest stage, of the times of a layer and of what the last stage has beside
+    /// its layers. Layers are spread evenly; those of multi-token prediction are on the last stage, which then has as
+    /// many others as make the longest stage shortest (as with Megatron's `--pipeline-model-parallel-layout`).
+    fn longest_stage(&self, layer_us: f64, end_us: f64) -> f64 {
+        let (layers, stages) = (self.model.depth(), self.degrees.pipeline.max(1));
+        if stages == 1 {
+            return layer_us * f64::from(layers) + end_us;
+        }
+        let evenly = layers / stages;
+        let least = if self.model.prediction_layers > 0 { self.model.prediction_layers.min(evenly) } else { evenly };
+        let longest = |last: u32| {
+            let others = (layers - last).div_ceil(stages - 1);
+            (layer_us * f64::from(others)).max(layer_us * f64::from(last) + end_us)
+        };
+        (least..=evenly).map(longest).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Parameters of a rank of the first or the last stage, without experts and of experts.
+    pub(super) fn rank_parameters(&self, is_first: bool) -> [f64; 2] {
         let Degrees { tensor, pipeline, expert, .. } = self.degrees;
         let (tensor, stages) = (f64::from(tensor), f64::from(pipeline));
         let mut all = [0.0; 2];
@@ -374,8 +396,15 @@ impl StepQuestion<'_> {
             all[0] += f64::from(*count) * own as f64;
             all[1] += f64::from(*count) * experts as f64;
         }
+        all[0] += self.model.projection_parameters() as f64;
         let [first, last] = self.model.ends().map(|parameters| parameters as f64);
-        let ends = if pipeline == 1 { first + last } else { first.max(last) };
+        let ends = match (pipeline, self.model.prediction_layers) {
+            (1, _) => first + last,
+            (_, 0) => first.max(last),
+            _ if is_first => first,
+            // With multi-token prediction the last stage has a copy of the embedding.
+            _ => first + last,
+        };
         [all[0] / tensor / stages + ends / tensor, all[1] / f64::from(expert.max(1)) / stages]
     }
 
@@ -417,10 +446,7 @@ impl StepQuestion<'_> {
         let of_stage = forward.plus(backward).times(1.0 / stages);
         let [end, end_back] = kernels.ends;
         // The last stage has the output layer; the first ones have the layers that don't divide evenly.
-        let per_layer = (forward.total() + backward.total()) / depth;
-        let layers = self.model.depth();
-        let (most, least) = (layers.div_ceil(pipeline.max(1)), layers / pipeline.max(1));
-        let longest = (per_layer * f64::from(most)).max(per_layer * f64::from(least) + end + end_back);
+        let longest = self.longest_stage((forward.total() + backward.total()) / depth, end + end_back);
         let beyond = Times { compute: (longest - of_stage.total()).max(0.0), ..Times::default() };
         let steady = of_stage.plus(beyond).times(micro_batches);
         let [f, whole_backward] = [forward.total() / stages, backward.total() / stages];
@@ -468,7 +494,7 @@ impl StepQuestion<'_> {
     /// groups with a whole copy each, and parameters, without experts; then those of experts. Without a byte where that
     /// is not exchanged.
     fn replica_exchanges(&self) -> [Exchange; 6] {
-        let [parameters, of_experts] = self.rank_parameters();
+        let [parameters, of_experts] = self.rank_parameters(false);
         let is_by_layer = self.is_by_layer();
         let parts = if is_by_layer { self.layers_of_stage() } else { 1.0 };
         let of = |of, operation, group, bytes: f64| Exchange { of, operation, group, bytes: bytes / parts };
@@ -560,7 +586,7 @@ impl StepQuestion<'_> {
 
     /// The optimizer: reads and writes 36 to 45 bytes per parameter, as sampled.
     fn optimizer(&self) -> f64 {
-        let [parameters, of_experts] = self.rank_parameters();
+        let [parameters, of_experts] = self.rank_parameters(false);
         let share = |among: Group| if self.sharding == Sharding::Nothing { 1.0 } else { 1.0 / f64::from(among.ranks) };
         let bytes = if self.stack.is_fused() { 36.0 } else { 45.0 };
         let own = parameters * share(self.sharers()) + of_experts * share(self.expert_sharers());

@@ -70,7 +70,7 @@ impl TrainingTime {
         let own = models().find(|(known, _)| **known == name).map(|(_, model)| model.clone());
         let trained = bundle.training_of(&name).map(|(_, file)| &file.training);
         let mut settings = trained.fold(EstimateSettings::default(), EstimateSettings::as_trained);
-        let model = own.or_else(|| known(&name).ok()).map(|model| (name, model));
+        let mut model = own.or_else(|| known(&name).ok());
         let told =
             |gpu: &&crate::training_time::catalogue::Gpu| gpu.multiprocessors.is_some() && gpu.link_gbps.is_some();
         let gpus = bundle.catalogue.gpus.iter().filter(told).map(|gpu| (gpu.name.clone(), gpu.name.clone()));
@@ -84,6 +84,12 @@ impl TrainingTime {
         form.field(Field::new("e.batch", "Global batch", whole(1, 1 << 30)), &mut batch);
         settings.global_batch = Some(batch);
         form.group(Group::Model);
+        if let Some(model) = &mut model {
+            let mut layers = model.prediction_layers;
+            let field = Field::new("e.mtp", "Layers of multi-token prediction (MTP)", Control::whole(0, 64));
+            form.field(field.hinted("0 where the training leaves them out"), &mut layers);
+            model.set_prediction_layers(layers);
+        }
         settings.stack = one(form, "e.stack", "Software", &Stack::ALL, settings.stack);
         settings.precision = one(form, "e.precision", "Products in", &Precision::ALL, settings.precision);
         let usual = "as the software usually does";
@@ -96,8 +102,8 @@ impl TrainingTime {
         let reserve = Field::new("e.reserve", "Kept free of the memory, GiB", Control::within(0.0, 1e4));
         form.field(reserve, &mut settings.reserve_gib);
         Self::layout_fields(form, &mut settings);
-        Self::estimate_changes(form, model.as_ref().map(|(_, model)| model), &mut settings);
-        (model, settings)
+        Self::estimate_changes(form, model.as_ref(), &mut settings);
+        (model.map(|model| (name, model)), settings)
     }
 
     /// The fields of a layout, which is found unless one is given.

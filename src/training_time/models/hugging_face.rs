@@ -52,7 +52,7 @@ pub(super) fn is_one(root: &Node) -> bool {
 fn limited(node: &Node, key: &'static str, least: u32) -> Result<u32> {
     let most = match key {
         "vocab_size" | "max_window_layers" | "sliding_window" | "n_positions" => 1 << 24,
-        "num_hidden_layers" | "n_layer" => 1 << 10,
+        "num_hidden_layers" | "n_layer" | "num_nextn_predict_layers" => 1 << 10,
         _ if key.contains("heads") || key.contains("experts") || key == "n_head" => 1 << 12,
         _ => 1 << 18,
     };
@@ -200,6 +200,7 @@ fn with_rms_norms(reader: &mut Reader<'_>, hidden: u32, layers: Vec<(Layer, u32)
         positions: 0,
         norm: Norm::Rms,
         layers,
+        prediction_layers: 0,
     })
 }
 
@@ -281,7 +282,9 @@ fn deepseek(reader: &mut Reader<'_>) -> Result<Transformer> {
         let is_mixture = index >= first && index.is_multiple_of(every);
         Layer { attention, feed_forward: if is_mixture { mixture } else { dense } }
     };
-    with_rms_norms(reader, hidden, runs((0..layers).map(layer)))
+    let mut model = with_rms_norms(reader, hidden, runs((0..layers).map(layer)))?;
+    model.set_prediction_layers(reader.count_or("num_nextn_predict_layers", 0)?);
+    Ok(model)
 }
 
 /// A layer as GPT-2 has it.
@@ -318,6 +321,7 @@ fn gpt2(reader: &mut Reader<'_>) -> Result<Transformer> {
         positions,
         norm: Norm::Layer,
         layers: vec![(gpt_layer(heads, width, inner), layers)],
+        prediction_layers: 0,
     })
 }
 
@@ -334,5 +338,6 @@ fn gpt_neox(reader: &mut Reader<'_>) -> Result<Transformer> {
         positions: 0,
         norm: Norm::Layer,
         layers: vec![(gpt_layer(heads, width, inner), layers)],
+        prediction_layers: 0,
     })
 }

@@ -77,7 +77,7 @@ pub const KNOWN: [(&str, &str); 15] = [
          v_head_dim: 128, kv_lora_rank: 512, hidden_size: 7168, intermediate_size: 18432, \
          moe_intermediate_size: 2048, num_hidden_layers: 61, num_attention_heads: 128, \
          q_lora_rank: 1536, n_routed_experts: 256, n_shared_experts: 1, num_experts_per_tok: 8, \
-         topk_method: noaux_tc, vocab_size: 129280}",
+         topk_method: noaux_tc, num_nextn_predict_layers: 1, vocab_size: 129280}",
     ),
     ("gpt3-175b", "{model_type: gpt2, n_embd: 12288, n_layer: 96, n_head: 96, n_positions: 2048, vocab_size: 51200}"),
 ];

@@ -345,14 +345,18 @@ fn model(of: &mut Arguments, training: &TrainingSettings) -> Result<Transformer>
         (true, Some(positions)) => positions,
         (true, None) => of.needed("seq_length", 1 << 24)?,
     };
-    Ok(Transformer {
+    let mut model = Transformer {
         hidden,
         vocabulary: vocabulary(of, training.tensor.unwrap_or(1))?,
         is_tied: !of.flag("untie_embeddings_and_output_weights"),
         positions,
         norm: if is_rms { Norm::Rms } else { Norm::Layer },
         layers: runs(pattern.iter().map(layer)),
-    })
+        prediction_layers: 0,
+    };
+    // Each is like the last layer, in the pattern of experts as well (`get_gpt_mtp_block_spec`).
+    model.set_prediction_layers(of.count("mtp_num_layers", 1 << 10)?.unwrap_or(0));
+    Ok(model)
 }
 
 /// The vocabulary, padded so that every rank has the same part.

@@ -118,7 +118,12 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
         [Some(name), Some(flavour)] => {
             let of = |(known, kind, _): &&(&str, &str, &str)| *known == name && kind.eq_ignore_ascii_case(flavour);
             match FLAVOURS.iter().find(of) {
-                Some((.., ours)) => model = Some(known(ours)?),
+                Some((.., ours)) => {
+                    let mut ours = known(ours)?;
+                    // TorchTitan's models have no multi-token prediction.
+                    ours.set_prediction_layers(0);
+                    model = Some(ours);
+                }
                 None => {
                     let all: Vec<String> =
                         FLAVOURS.iter().map(|(name, flavour, _)| format!("{name} {flavour}")).collect();

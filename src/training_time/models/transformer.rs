@@ -13,8 +13,11 @@ pub struct Transformer {
     pub positions: u32,
     /// The norm before attention, before the feed-forward part and after the last layer.
     pub norm: Norm,
-    /// Layers that follow each other and are alike, with their number.
+    /// Layers that follow each other and are alike, with their number; those of multi-token prediction are the last.
     pub layers: Vec<(Layer, u32)>,
+    /// How many of the layers are of multi-token prediction (MTP; DeepSeek-V3, arXiv 2412.19437, section 2.2): each
+    /// predicts a token further ahead, from a projection of what is before it and with the output layer once more.
+    pub prediction_layers: u32,
 }
 
 /// How a token is normalised.
@@ -287,9 +290,37 @@ impl Layer {
 }
 
 impl Transformer {
-    /// The number of layers.
+    /// The number of layers, with those of multi-token prediction.
     pub fn depth(&self) -> u32 {
         self.layers.iter().map(|(_, count)| count).sum()
+    }
+
+    /// Sets the number of layers of multi-token prediction, each like the last of the others.
+    pub fn set_prediction_layers(&mut self, number: u32) {
+        let mut surplus = std::mem::replace(&mut self.prediction_layers, number);
+        while let Some((_, count)) = self.layers.last_mut().filter(|_| surplus > 0) {
+            let taken = surplus.min(*count);
+            *count -= taken;
+            surplus -= taken;
+            if *count == 0 {
+                self.layers.pop();
+            }
+        }
+        match self.layers.last_mut() {
+            Some((_, count)) => *count += number,
+            None => self.prediction_layers = 0,
+        }
+    }
+
+    /// The matrix of a layer of multi-token prediction that joins what is before it with the next token's embedding.
+    pub fn projection(&self) -> Matrix {
+        matrix("projection", self.hidden.saturating_mul(2), self.hidden)
+    }
+
+    /// What the layers of multi-token prediction have beside those of a layer: projections, and three norms each.
+    pub fn projection_parameters(&self) -> u64 {
+        let each = self.projection().parameters() + 3 * self.norm.parameters(self.hidden);
+        u64::from(self.prediction_layers) * each
     }
 
     /// Whether some layer has experts.
@@ -320,13 +351,17 @@ impl Transformer {
 
     fn counted(&self, of_layer: impl Fn(&Layer) -> u64) -> u64 {
         let layers: u64 = self.layers.iter().map(|(layer, count)| u64::from(*count) * of_layer(layer)).sum();
-        layers + self.ends().iter().sum::<u64>() + self.norm.parameters(self.hidden)
+        let ends = self.ends().iter().sum::<u64>() + self.norm.parameters(self.hidden);
+        layers + ends + self.projection_parameters()
     }
 
-    /// Elements of the matrices by which a token is multiplied, with the output layer and without the embedding.
+    /// Elements of the matrices by which a token is multiplied, with the output layer as often as it is used, and
+    /// without the embedding.
     pub fn matrix_parameters(&self) -> u64 {
         let of = |(layer, count): &(Layer, u32)| u64::from(*count) * layer.matrix_parameters(self.hidden);
-        self.layers.iter().map(of).sum::<u64>() + u64::from(self.vocabulary) * u64::from(self.hidden)
+        let output = u64::from(self.vocabulary) * u64::from(self.hidden);
+        let predictions = u64::from(self.prediction_layers) * (self.projection().parameters() + output);
+        self.layers.iter().map(of).sum::<u64>() + output + predictions
     }
 
     /// FLOP of attention per token and forward, of half the square.

@@ -716,7 +716,7 @@ fn what_is_not_possible_is_refused_with_what_would_do() {
         (
             "llama-3.1-8b",
             EstimateSettings { replicates: vec![5], ..usual() },
-            "no layout of 64 GPUs is possible; left out: chunks that do not divide the layers or the micro-batches ",
+            "no layout of 64 GPUs is possible; left out: dp-replicate ",
         ),
         ("llama-3.1-405b", EstimateSettings { gpus: 1, ..usual() }, "fits on no layout of 1 GPUs"),
         ("llama-3.1-8b", EstimateSettings { gpu: "Z9".to_owned(), ..usual() }, "the catalogue has no GPU \"Z9\""),

@@ -175,10 +175,11 @@ fn of_degrees(
                 *layouts.left_out.entry(reason(&error)).or_default() += 1;
                 continue;
             }
-            let of_stage =
-                u64::from(question.model.depth()) % (u64::from(degrees.pipeline) * u64::from(virtual_stages));
+            let parts = degrees.pipeline.saturating_mul(virtual_stages);
+            let has_equal_chunks = question.model.depth().is_multiple_of(parts) || question.stack.has_uneven_chunks();
             // Interleaved, micro-batches pass in groups of as many as there are stages.
-            if virtual_stages > 1 && (of_stage != 0 || !asked.micro_batches().is_multiple_of(degrees.pipeline.into())) {
+            let is_in_groups = asked.micro_batches().is_multiple_of(degrees.pipeline.into());
+            if virtual_stages > 1 && !(has_equal_chunks && is_in_groups) {
                 *layouts.left_out.entry("chunks that do not divide the layers or the micro-batches").or_default() += 1;
                 continue;
             }

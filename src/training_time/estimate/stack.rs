@@ -64,6 +64,12 @@ impl Stack {
         }
     }
 
+    /// Whether the chunks of a stage may have different numbers of layers: `--pipeline-model-parallel-layout` of
+    /// Megatron Core, `generate_llm_fqn_per_model_part` of TorchTitan.
+    pub const fn has_uneven_chunks(self) -> bool {
+        matches!(self, Self::MegatronCore | Self::TorchTitan | Self::TorchTitanEager)
+    }
+
     /// Bytes of a gradient that is exchanged.
     pub const fn gradient_bytes(self) -> f64 {
         match self {

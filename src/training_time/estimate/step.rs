@@ -452,7 +452,10 @@ impl StepQuestion<'_> {
         let [f, whole_backward] = [forward.total() / stages, backward.total() / stages];
         // The gradient of a weight takes as long as the forward pass.
         let weights = f.min(whole_backward / 2.0);
-        let waits = self.schedule.bubble(stages, [f, whole_backward - weights, weights], chunks);
+        // Of chunks of different length the longest counts, which may be more than it takes.
+        let of_chunk = depth / stages / chunks;
+        let equal_chunks = if chunks > 1.0 { chunks * of_chunk / of_chunk.ceil() } else { 1.0 };
+        let waits = self.schedule.bubble(stages, [f, whole_backward - weights, weights], equal_chunks);
         let bubble = of_stage.times(if of_stage.total() > 0.0 { waits / of_stage.total() } else { 0.0 });
         let mut times = steady.plus(bubble);
         let sent = 2.0 * chunks * (micro_batches + stages - 1.0);

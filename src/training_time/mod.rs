@@ -11,6 +11,7 @@ pub mod catalogue;
 mod command;
 pub mod communicators;
 pub mod coverage;
+pub mod degree_chart;
 pub mod estimate;
 pub mod expression;
 pub mod form;

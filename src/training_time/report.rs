@@ -346,7 +346,7 @@ fn search_section(searched: &Searched) -> Section {
     );
     Section {
         text: best(searched).into_iter().take(1).chain([looked_at]).collect(),
-        charts: vec![views::time_over_memory(found), views::heat_chart(found)],
+        charts: vec![views::time_over_memory(found), views::by_degrees(found)],
         tables: vec![
             Exhibit::new("layouts", "Layouts by step time", layouts::layouts(&found.rows, found.basis)),
             Exhibit::new("layouts-dropped", "Layouts that were left out", layouts::dropped(found)),

@@ -16,6 +16,7 @@ use collectune::{
             exchange::{Exchange, ExchangeUse, Group, Operation, TimedExchange},
             factors::{Factors, LEARNT, MeasuredColumns, WITH_OWN_STEPS, WITHOUT_STEPS},
             given_layout::GivenLayout,
+            layouts::RankedLayout,
             listing,
             own_steps::{self, NamedStep},
             question::{EstimateSettings, Estimated},
@@ -499,6 +500,20 @@ fn memory_is_that_of_published_figures() {
 }
 
 #[test]
+fn chunks_of_different_lengths_are_tried_where_the_software_can_place_them() {
+    let catalogue = Catalogue::built_in();
+    let go_on = |_| std::ops::ControlFlow::Continue(());
+    let of = |stack: Stack| {
+        let settings = EstimateSettings { gpus: 1024, stack, global_batch: Some(2048), ..EstimateSettings::default() };
+        settings.answer(&known("llama-3.1-405b").unwrap(), &catalogue, &[], &[], go_on).unwrap().layouts.ranked
+    };
+    let is_uneven = |layout: &RankedLayout| 126 % (layout.degrees.pipeline * layout.virtual_stages) != 0;
+    let has_uneven_chunks =
+        |stack: Stack| of(stack).iter().any(|layout| layout.virtual_stages > 1 && is_uneven(layout));
+    assert!(has_uneven_chunks(Stack::MegatronCore) && !has_uneven_chunks(Stack::MegatronLm));
+}
+
+#[test]
 fn a_model_and_the_name_of_a_gpu_are_enough() {
     let catalogue = Catalogue::built_in();
     let model = known("llama-3.1-8b").unwrap();
@@ -524,6 +539,16 @@ fn a_model_and_the_name_of_a_gpu_are_enough() {
     let given =
         EstimateSettings { layout: Some(layout), ..settings.clone() }.answer(&model, &catalogue, &[], &[], go_on);
     assert_eq!(given.unwrap().step, answer.step);
+    // The fastest of each pair of degrees is among them once, the fastest of all first.
+    let by_degrees = &answer.layouts.by_degrees;
+    assert_eq!((by_degrees[0].degrees, by_degrees[0].time_us), (best.degrees, best.time_us));
+    let pair = |layout: &RankedLayout| (layout.degrees.tensor, layout.degrees.pipeline);
+    let pairs: std::collections::BTreeSet<(u32, u32)> = by_degrees.iter().map(pair).collect();
+    assert!(pairs.len() == by_degrees.len() && pairs.len() > 4, "{pairs:?}");
+    for layout in &answer.layouts.ranked {
+        let fastest = by_degrees.iter().find(|other| pair(other) == pair(layout)).unwrap();
+        assert!(fastest.time_us <= layout.time_us);
+    }
     let shares: f64 = answer.layouts.ranked.iter().map(|layout| layout.best_share).sum();
     assert!(shares > 0.5 && shares <= 1.0 + 1e-9, "{shares}");
     // The frontier falls in memory as it rises in time.

@@ -112,9 +112,15 @@ fn views_hold_what_rows_hold() {
     let mut question = llemma();
     question.everything = true;
     let found = find(&question, &Physics::new());
-    let map = views::heat_map(&found.rows);
-    assert_eq!((map.tensor.as_slice(), map.pipeline.len()), (&[1, 2, 4, 8][..], 6));
-    assert_eq!(map.cells.iter().flatten().min(), Some(&0));
+    let map = views::by_degrees(&found);
+    let cells = &map.series[0].points;
+    assert_eq!(cells.len(), 4 * 6);
+    for cell in cells.iter().filter(|cell| cell.value.is_some()) {
+        let (tensor, pipeline) = ([1, 2, 4, 8][cell.y as usize], [1, 2, 4, 8, 16, 32][cell.x as usize]);
+        let own = found.rows.iter().filter(|row| (row.layout.tensor, row.layout.pipeline) == (tensor, pipeline));
+        let fastest = own.map(|row| row.total_us).fold(f64::INFINITY, f64::min);
+        assert_eq!(cell.value, Some(fastest), "tp {tensor}, pp {pipeline}");
+    }
     let front = views::pareto(&found.rows);
     for row in &found.rows {
         let beaten = |at: &usize| {

@@ -8,6 +8,7 @@ use super::{
 use crate::{
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     training_time::{
+        degree_chart::{DegreeTime, degree_chart},
         memory::GIB,
         step::listing::{share, time},
     },
@@ -81,4 +82,15 @@ pub fn time_over_memory(found: &Layouts) -> Chart {
             }),
         ],
     }
+}
+
+/// The fastest layout of each tensor and pipeline degree, of all that fit.
+pub fn by_degrees(found: &Layouts) -> Chart {
+    let of = |layout: &RankedLayout| DegreeTime {
+        tensor: layout.degrees.tensor,
+        pipeline: layout.degrees.pipeline,
+        time_us: layout.time_us,
+        words: listing::degrees_in_words(layout),
+    };
+    degree_chart("estimate-degrees", &found.by_degrees.iter().map(of).collect::<Vec<_>>())
 }

@@ -1,6 +1,9 @@
 //! The best layout on as many GPUs, of all that are possible and fit into memory.
 
-use std::{collections::BTreeMap, ops::ControlFlow};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::ControlFlow,
+};
 
 use super::{
     answer::Calibrated,
@@ -46,6 +49,8 @@ pub struct Layouts {
     pub ranked: Vec<RankedLayout>,
     /// Layouts of which none is both faster and smaller, the fastest first.
     pub frontier: Vec<RankedLayout>,
+    /// The fastest layout of each pair of tensor and pipeline degree, the fastest first.
+    pub by_degrees: Vec<RankedLayout>,
     /// The number of layouts that fit into memory.
     pub fitting: u64,
     /// Memory of the smallest layout in bytes, whether it fits or not; 0 where none is possible.
@@ -148,6 +153,7 @@ pub fn search(
         }
     }
     layouts.frontier = frontier(&mut found);
+    layouts.by_degrees = by_degrees(&found);
     found.truncate(limits.listed.max(256));
     draw(&mut found, &calibrated.factors, limits.seed);
     found.truncate(limits.listed);
@@ -240,6 +246,13 @@ fn frontier(found: &mut [RankedLayout]) -> Vec<RankedLayout> {
         is_smaller
     };
     found.iter().filter(is_smaller).cloned().collect()
+}
+
+/// Of layouts by time, the first of each pair of tensor and pipeline degree.
+fn by_degrees(found: &[RankedLayout]) -> Vec<RankedLayout> {
+    let mut seen = BTreeSet::new();
+    let is_first = |layout: &&RankedLayout| seen.insert((layout.degrees.tensor, layout.degrees.pipeline));
+    found.iter().filter(is_first).cloned().collect()
 }
 
 /// How often each is the fastest in draws of the factors, common to all, and of its own error.

@@ -101,7 +101,7 @@ pub(crate) fn report(
             sections.push(
                 Section {
                     text: vec![sentence(&answer.layouts.in_words())],
-                    charts: vec![charts::time_over_memory(&answer.layouts)],
+                    charts: vec![charts::time_over_memory(&answer.layouts), charts::by_degrees(&answer.layouts)],
                     tables: vec![Exhibit::new(
                         "layouts",
                         "Layouts by step time",

@@ -1,41 +1,14 @@
-//! The rows of a search as charts and a heat map.
-
-use serde::{Deserialize, Serialize};
+//! The rows of a search as charts.
 
 use super::{Row, SearchResult};
 use crate::{
     order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
-    training_time::memory::GIB,
+    training_time::{
+        degree_chart::{DegreeTime, degree_chart},
+        memory::GIB,
+    },
 };
-
-/// The fastest time of each pair of tensor and pipeline degree.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct HeatMap {
-    /// The tensor-parallel degrees, ascending: one for each row of the map.
-    pub tensor: Vec<u32>,
-    /// The numbers of pipeline stages, ascending: one for each column of the map.
-    pub pipeline: Vec<u32>,
-    /// Row after row: the fastest of the pair, by its index among the rows.
-    pub cells: Vec<Option<u32>>,
-}
-
-/// The heat map of all rows.
-pub fn heat_map(rows: &[Row]) -> HeatMap {
-    let distinct = |of: fn(&Row) -> u32| {
-        let mut all: Vec<u32> = rows.iter().map(of).collect();
-        all.compact_sort();
-        all.dedup();
-        all
-    };
-    let (tensor, pipeline) = (distinct(|row| row.layout.tensor), distinct(|row| row.layout.pipeline));
-    let fastest = |tp: u32, pp: u32| {
-        let own = rows.iter().enumerate().filter(|(_, row)| row.layout.tensor == tp && row.layout.pipeline == pp);
-        own.min_by(|a, b| a.1.total_us.total_cmp(&b.1.total_us)).map(|(index, _)| index as u32)
-    };
-    let cells = tensor.iter().flat_map(|tp| pipeline.iter().map(|pp| fastest(*tp, *pp))).collect();
-    HeatMap { tensor, pipeline, cells }
-}
 
 /// The indices of the rows that no other row beats in both time and memory, fastest first.
 pub fn pareto(rows: &[Row]) -> Vec<usize> {
@@ -108,29 +81,13 @@ pub fn time_over_memory(found: &SearchResult) -> Chart {
     }
 }
 
-/// The map as a chart: pipeline degrees from left to right, tensor degrees from top to bottom.
-pub fn heat_chart(found: &SearchResult) -> Chart {
-    let map = heat_map(&found.rows);
-    let names = |name: &str, degrees: &[u32]| degrees.iter().map(|degree| format!("{name} {degree}")).collect();
-    let mut points = Vec::new();
-    for (index, cell) in map.cells.iter().enumerate() {
-        let (row, column) = (index / map.pipeline.len().max(1), index % map.pipeline.len().max(1));
-        let best = cell.and_then(|at| found.rows.get(at as usize));
-        let note = best.map(words).unwrap_or_default();
-        points.push(Point { note, ..Point::cell(column, row, best.map(|row| row.total_us)) });
-    }
-    let summary = found.rows.first().map_or_else(String::new, |row| format!("The fastest is {}.", words(row)));
-    Chart {
-        id: "training-time-degrees".to_owned(),
-        title: "Fastest step of each tensor and pipeline degree".to_owned(),
-        summary,
-        x: Axis::of_names("Pipeline stages", names("pp", &map.pipeline)),
-        y: Axis::of_names("Tensor degree", names("tp", &map.tensor)),
-        series: vec![Series::new(
-            "Step time",
-            Colour::Answer,
-            Mark::Cells(Quantity::TimeUs, Spacing::Logarithmic),
-            points,
-        )],
-    }
+/// The fastest row of each tensor and pipeline degree.
+pub fn by_degrees(found: &SearchResult) -> Chart {
+    let of = |row: &Row| DegreeTime {
+        tensor: row.layout.tensor,
+        pipeline: row.layout.pipeline,
+        time_us: row.total_us,
+        words: words(row),
+    };
+    degree_chart("training-time-degrees", &found.rows.iter().map(of).collect::<Vec<_>>())
 }

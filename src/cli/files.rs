@@ -133,7 +133,10 @@ pub(super) fn read(paths: &[PathBuf], measured: &Measured, reads: Reads) -> Resu
     opened.files.iter().for_each(|file| tell(file, reads, paths));
     if let Reads::Of(workbench) = reads {
         let used: Vec<u32> = match workbench {
-            Workbench::Tuning => opened.documents.comparisons.iter().map(|(id, _)| *id).collect(),
+            Workbench::Tuning => {
+                let of_tables = opened.documents.comparisons.iter().map(|(id, _)| *id);
+                of_tables.chain(opened.documents.compared_logs.iter().copied()).collect()
+            }
             _ => opened.parts.files().into_iter().filter(|(of, _)| *of == workbench).map(|(_, id)| id).collect(),
         };
         say_unused(&opened, reads, &used);

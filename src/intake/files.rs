@@ -112,6 +112,8 @@ pub struct Documents {
     pub jobs: Vec<(u32, JobLog)>,
     /// The comparisons of a configuration with the default.
     pub comparisons: Vec<(u32, String)>,
+    /// The numbers of the logs of campaigns from which comparisons were made.
+    pub compared_logs: Vec<u32>,
     /// Tables that are only shown.
     pub listings: Vec<(u32, Listing)>,
     /// The journals of campaigns: each launch and what it brought.
@@ -323,7 +325,9 @@ pub fn read_set(
         opened.files.push(report);
     }
     let by_number: Vec<(u32, &str)> = names.iter().map(|name| (name.id, name.name.as_str())).collect();
-    opened.documents.comparisons.extend(ab::arms::take(&mut opened.rows, &by_number));
+    let taken = ab::arms::take(&mut opened.rows, &origins, &by_number);
+    opened.documents.comparisons.extend(taken.texts);
+    opened.documents.compared_logs = taken.files;
     let name = |file: u16| {
         let named = opened.files.iter().find(|report| report.number() == file);
         named.map(|report| report.name.clone()).unwrap_or_default()

@@ -16,16 +16,29 @@ pub enum Aspect {
     DataType,
     /// The reduction operation, such as `sum`.
     Operation,
+    /// How operations were launched: one by one, several at once, or as a CUDA graph.
+    Launches,
     /// The nodes that took part.
     Nodes,
 }
 
 impl Aspect {
     /// All of them, in the order of [`Origin::values`].
-    pub const ALL: [Self; 4] = [Self::Library, Self::DataType, Self::Operation, Self::Nodes];
+    pub const ALL: [Self; 5] = [Self::Library, Self::DataType, Self::Operation, Self::Launches, Self::Nodes];
+
+    /// What differs, in words, such as `the library's version`.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Library => "the library's version",
+            Self::DataType => "the data type",
+            Self::Operation => "the operation",
+            Self::Launches => "CUDA graphs or aggregation",
+            Self::Nodes => "the nodes",
+        }
+    }
 }
 
-/// The origin of a row: library version, data type, operation and nodes; `None` for what the file does not say.
+/// The origin of a row: library version, data type, operation, launches and nodes; `None` for what the file does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
     values: [Option<String>; Aspect::ALL.len()],
@@ -60,6 +73,18 @@ impl Origin {
         };
         self.values[Aspect::DataType as usize] = word(datatype);
         self.values[Aspect::Operation as usize] = word(redop);
+    }
+
+    /// How nccl-tests launched the operations: `graph` is its option `-G`, `aggregated` its option `-m`.
+    pub fn launches(&mut self, graph: Option<u64>, aggregated: Option<u64>) {
+        let how = match (graph, aggregated) {
+            (None, None) => None,
+            (Some(1..), Some(of @ 2..)) => Some(format!("CUDA graph of {of} operations")),
+            (Some(1..), _) => Some("CUDA graph".to_owned()),
+            (_, Some(of @ 2..)) => Some(format!("{of} operations at once")),
+            _ => Some("launched one by one".to_owned()),
+        };
+        self.values[Aspect::Launches as usize] = how;
     }
 
     /// The nodes, by [`number_of`] each name, ascending and each once; none: they are not known.
@@ -125,13 +150,28 @@ mod tests {
         origin.library("NCCL", "2.28.3+cuda12.9 /home/x");
         origin.measured_type("Float", "none");
         origin.nodes([number_of("a"), number_of("b")]);
-        let [library, datatype, redop, nodes] = origin.values();
+        let [library, datatype, redop, launches, nodes] = origin.values();
         assert_eq!(library.as_deref(), Some("NCCL 2.28.3+cuda12.9"));
         assert_eq!((datatype.as_deref(), redop), (Some("float"), &None));
-        assert!(nodes.as_ref().is_some_and(|nodes| nodes.len() == 16));
+        assert!(nodes.as_ref().is_some_and(|nodes| nodes.len() == 16) && launches.is_none());
         origin.library("RCCL", " ");
         origin.nodes([]);
-        assert_eq!((&origin.values()[0], &origin.values()[3]), (&None, &None));
+        assert_eq!((&origin.values()[0], &origin.values()[4]), (&None, &None));
+    }
+
+    #[test]
+    fn graphs_and_aggregation_are_other_ways_to_launch() {
+        let of = |graph: Option<u64>, aggregated: Option<u64>| {
+            let mut origin = Origin::default();
+            origin.launches(graph, aggregated);
+            origin.values()[Aspect::Launches as usize].clone()
+        };
+        assert_eq!(of(None, None), None);
+        assert_eq!(of(Some(0), Some(1)).as_deref(), Some("launched one by one"));
+        assert_eq!(of(None, Some(1)), of(Some(0), None));
+        assert_eq!(of(Some(1), Some(1)).as_deref(), Some("CUDA graph"));
+        assert_eq!(of(Some(4), Some(16)).as_deref(), Some("CUDA graph of 16 operations"));
+        assert_eq!(of(Some(0), Some(16)).as_deref(), Some("16 operations at once"));
     }
 
     #[test]

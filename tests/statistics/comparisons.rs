@@ -114,7 +114,7 @@ fn shares(design: &Design, campaigns: u64) -> Shares {
             shares.kept.add(is_kept(&rule.verdict));
             shares.sure.add(rule.better >= 0.95 - 1e-9);
             for effect in &rule.effects {
-                let (low, high) = effect.interval_90_pct;
+                let (low, high) = effect.interval_90_pct.unwrap();
                 shares.held.add((low..=high).contains(&truth));
             }
         }

@@ -1,53 +1,108 @@
 //! Logs of a campaign become per-size files: a log's name tells its arm.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
 
 use super::{
-    read::{BALANCED, COLLECTIVE, EMPTY, RANKS},
+    read::{BALANCED, COLLECTIVE, DIFFER, EMPTY, RANKS},
     script::AbArm,
 };
 use crate::{
     collective::{Collective, Scale},
     order::CompactCollect,
-    tuning::{aggregate::Target, read::Row},
+    tuning::{
+        aggregate::Target,
+        origin::{Aspect, Origins},
+        read::Row,
+    },
 };
 
 /// Runs of one arm at one size: busbw in GB/s by file and line.
 type Runs = BTreeMap<(u32, u16, u32), f64>;
 
+/// The arms of a campaign of one collective and scale.
+#[derive(Default)]
+struct LoggedCampaign {
+    sizes: BTreeMap<u64, BTreeMap<AbArm, Runs>>,
+    /// The files of each arm.
+    files: BTreeMap<AbArm, BTreeSet<u32>>,
+    /// The origins of the rows of each arm.
+    origins: BTreeMap<AbArm, BTreeSet<u16>>,
+}
+
+impl LoggedCampaign {
+    /// What two arms state differently, in words; empty where they agree, or one of them does not say it.
+    fn differences(&self, arm: AbArm, origins: &Origins) -> String {
+        let values = |arm: AbArm, aspect: usize| -> BTreeSet<&str> {
+            let of_arm = self.origins.get(&arm).into_iter().flatten();
+            of_arm.filter_map(|number| origins.get(*number).values()[aspect].as_deref()).collect()
+        };
+        let differs = |aspect: &Aspect| {
+            let [default, other] = [AbArm::Default, arm].map(|arm| values(arm, *aspect as usize));
+            !default.is_empty() && !other.is_empty() && default != other
+        };
+        Aspect::ALL.into_iter().filter(differs).map(Aspect::words).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The comparisons of the logs of campaigns.
+#[derive(Default)]
+pub struct TakenComparisons {
+    /// A text for each collective, scale and arm that stands beside a default, with the number of one of its files.
+    pub texts: Vec<(u32, String)>,
+    /// The numbers of all files that are part of one.
+    pub files: Vec<u32>,
+}
+
 /// Takes the arms' rows out of those of a sweep. The default's stay in it as well; what ran with a tuner file is no
-/// run of the default, and what was asked of the library is not known of it. `names` are the files by their numbers.
-///
-/// A text for each collective, scale and arm that stands beside a default, with the number of one of its files.
-pub fn take(rows: &mut Vec<Row>, names: &[(u32, &str)]) -> Vec<(u32, String)> {
+/// run of the default, and what was asked of the library is not known of it. `names` are the files by their numbers,
+/// `origins` those of the rows.
+pub fn take(rows: &mut Vec<Row>, origins: &Origins, names: &[(u32, &str)]) -> TakenComparisons {
     let arm_of: BTreeMap<u32, (AbArm, u32)> =
         names.iter().filter_map(|(id, name)| Some((*id, AbArm::and_repeat_of_name(name)?))).compact_collect();
-    let mut campaigns: BTreeMap<(Collective, Scale), BTreeMap<u64, BTreeMap<AbArm, Runs>>> = BTreeMap::new();
+    let mut campaigns: BTreeMap<(Collective, Scale), LoggedCampaign> = BTreeMap::new();
     rows.retain(|row| {
         let Some((arm, repeat)) = arm_of.get(&u32::from(row.file)) else { return true };
         if let Some(sample) = row.in_place.or(row.out_of_place) {
-            let sizes = campaigns.entry((row.workload.collective, row.workload.scale)).or_default();
-            let runs = sizes.entry(row.workload.size_bytes).or_default().entry(*arm).or_default();
+            let campaign = campaigns.entry((row.workload.collective, row.workload.scale)).or_default();
+            campaign.files.entry(*arm).or_default().insert(row.file.into());
+            campaign.origins.entry(*arm).or_default().insert(row.origin);
+            let runs = campaign.sizes.entry(row.workload.size_bytes).or_default().entry(*arm).or_default();
             runs.insert((*repeat, row.file, row.line), Target::Time.busbw_gbps(&row.workload, &sample));
         }
         *arm == AbArm::Default
     });
-    let mut texts = Vec::new();
-    for ((collective, scale), sizes) in campaigns {
-        let has = |arm: AbArm| sizes.values().any(|arms| arms.contains_key(&arm));
+    let mut taken = TakenComparisons::default();
+    for ((collective, scale), campaign) in campaigns {
+        let has = |arm: AbArm| campaign.files.contains_key(&arm);
         for arm in [AbArm::Conf, AbArm::Empty].into_iter().filter(|arm| has(*arm) && has(AbArm::Default)) {
-            let file = sizes.values().filter_map(|arms| arms.get(&arm)?.keys().next()).map(|(_, file, _)| *file).next();
-            texts.push((u32::from(file.unwrap_or_default()), text(collective, scale, arm, &sizes)));
+            let files = campaign.files[&AbArm::Default].union(&campaign.files[&arm]);
+            taken.files.extend(files);
+            let first = campaign.files[&arm].first().copied().unwrap_or_default();
+            taken
+                .texts
+                .push((first, text(collective, scale, arm, &campaign.sizes, &campaign.differences(arm, origins))));
         }
     }
-    texts
+    taken
 }
 
-fn text(collective: Collective, scale: Scale, arm: AbArm, sizes: &BTreeMap<u64, BTreeMap<AbArm, Runs>>) -> String {
+fn text(
+    collective: Collective,
+    scale: Scale,
+    arm: AbArm,
+    sizes: &BTreeMap<u64, BTreeMap<AbArm, Runs>>,
+    differences: &str,
+) -> String {
     let mut text = format!("{COLLECTIVE}{collective}\n{RANKS}{}\n{BALANCED}\n", scale.ranks);
     if arm == AbArm::Empty {
         text += EMPTY;
         text.push('\n');
+    }
+    if !differences.is_empty() {
+        text += &format!("{DIFFER}{differences}\n");
     }
     text += "nodes,size_bytes,def_runs,cfg_runs\n";
     for (size_bytes, arms) in sizes {
@@ -68,6 +123,7 @@ mod tests {
         collective::{Algorithm, Configuration, Protocol, Workload},
         tuning::{
             ab::{AbQuestion, judge},
+            origin::Origin,
             read::{RunKind, Sample},
         },
     };
@@ -99,7 +155,9 @@ mod tests {
             .collect();
         let names: Vec<(u32, &str)> = names.iter().map(|(id, name)| (*id, name.as_str())).collect();
         let mut rows: Vec<Row> = (0..10).map(|i| row(i, 10.0 + f64::from(i % 3) + f64::from(i) / 100.0)).collect();
-        let texts = take(&mut rows, &names);
+        let taken = take(&mut rows, &Origins::default(), &names);
+        let texts = taken.texts;
+        assert_eq!(taken.files.iter().copied().collect::<BTreeSet<u32>>(), (0..9).collect());
         assert_eq!(rows.iter().map(|row| row.file).collect::<Vec<_>>(), [0, 3, 6, 9]);
         assert_eq!(texts.len(), 2);
         let conf = b"allreduce,0,2000000,ring,ll,8,2,16\n";
@@ -121,6 +179,37 @@ mod tests {
     #[test]
     fn without_a_default_there_is_nothing_to_compare() {
         let mut rows = vec![row(0, 1.0)];
-        assert!(take(&mut rows, &[(0, "all_reduce_2n_conf_r1.log")]).is_empty() && rows.is_empty());
+        let taken = take(&mut rows, &Origins::default(), &[(0, "all_reduce_2n_conf_r1.log")]);
+        assert!(taken.texts.is_empty() && taken.files.is_empty() && rows.is_empty());
+    }
+
+    #[test]
+    fn arms_of_other_nodes_or_libraries_say_nothing_about_a_tuner_file() {
+        let names: Vec<(u32, String)> = (0..6)
+            .map(|i| (i, format!("all_reduce_2n_{}_r{}.log", ["default", "conf"][i as usize % 2], i / 2 + 1)))
+            .collect();
+        let names: Vec<(u32, &str)> = names.iter().map(|(id, name)| (*id, name.as_str())).collect();
+        let mut origins = Origins::default();
+        let mut number = |library: &str, nodes: u64| {
+            let mut origin = Origin::default();
+            origin.library("NCCL", library);
+            origin.nodes([nodes]);
+            origins.number(&origin, 100).unwrap_or_default()
+        };
+        let [first, other, unknown] = [number("2.28.3", 1), number("2.29.2", 2), number("", 1)];
+        let conf = b"allreduce,0,2000000,ring,ll,8,2,16\n";
+        let judged = |of_default: u16, of_conf: u16| {
+            let of = |i: u16| if i % 2 == 0 { of_default } else { of_conf };
+            let mut rows: Vec<Row> = (0..6)
+                .map(|i| Row { origin: of(i), ..row(i, 10.0 + f64::from(i % 2) + f64::from(i) / 100.0) })
+                .collect();
+            judge(&take(&mut rows, &origins, &names).texts[0].1, "", Some(conf), &AbQuestion::default())
+        };
+        assert_eq!(judged(first, first).rules[0].verdict.word(), "keep");
+        assert_eq!(judged(first, unknown).rules[0].verdict.word(), "keep");
+        let apart = judged(first, other);
+        assert_eq!(apart.rules[0].verdict.word(), "not judged");
+        let why = apart.rules[0].verdict.reason();
+        assert!(why.contains("the arms differ in more than the tuner file: the library's version, the nodes"), "{why}");
     }
 }

@@ -14,8 +14,11 @@ use crate::{
 
 const TIME: &str = "Time";
 
-fn interval((low, high): (f64, f64)) -> Entry {
-    Entry { text: format!("{} to {}", percent(low), percent(high)), number: Some(low) }
+fn interval(ends: Option<(f64, f64)>) -> Entry {
+    match ends {
+        Some((low, high)) => Entry { text: format!("{} to {}", percent(low), percent(high)), number: Some(low) },
+        None => Entry::text("too few runs"),
+    }
 }
 
 fn probability(value: f64) -> Entry {
@@ -114,8 +117,8 @@ pub fn chart(judgement: &AbJudgement) -> Option<Chart> {
     let mut effects: Vec<&SizeEffect> = judgement.rules.iter().flat_map(|judged| &judged.effects).collect();
     effects.compact_sort_by_key(|effect| effect.size_bytes);
     let point = |effect: &&SizeEffect| Point {
-        low: Some(effect.interval_90_pct.0),
-        high: Some(effect.interval_90_pct.1),
+        low: effect.interval_90_pct.map(|(low, _)| low),
+        high: effect.interval_90_pct.map(|(_, high)| high),
         ..Point::new(
             effect.size_bytes as f64,
             effect.gain_pct,

@@ -113,7 +113,7 @@ pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &AbQuestion)
     }
     let is_kept = |judged: &verdict::JudgedRule| judged.verdict == outcome::RuleVerdict::Keep;
     let trimmed = conf.filter(|_| has_rules).map(|conf| trim::trim(conf, &judgement));
-    if trimmed.is_some() && !judgement.rules.iter().any(is_kept) {
+    if trimmed.is_some() && !campaign.trials.is_empty() && !judgement.rules.iter().any(is_kept) {
         judgement.notes.push(
             "No rule is kept: deploy no tuner file. With NVIDIA's example a file without rules runs every collective on \
              one channel"

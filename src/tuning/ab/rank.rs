@@ -136,8 +136,19 @@ pub fn null_rate(repeats: usize, limit: f64) -> f64 {
     chance(wins, &[(repeats, repeats)])
 }
 
+/// The probability that the second of two equal arms wins all pairs: no result is less likely by chance.
+pub fn least_chance(n: usize, m: usize) -> f64 {
+    null_distribution(n, m)[0]
+}
+
+/// The least number of runs in each arm with which a chance of `limit` can be reached.
+pub fn least_runs(limit: f64) -> usize {
+    (1..64).find(|runs| least_chance(*runs, *runs) <= limit + 1e-9).unwrap_or(64)
+}
+
 /// The middle of the ratios second / first over all pairs, as logarithm (Hodges and Lehmann 1963), with the interval
-/// that misses equal medians with a probability of at most `miss` at either end: (low, middle, high).
+/// that misses equal medians with a probability of at most `miss` at either end: (low, middle, high). `None` where an arm
+/// is empty, or where there are too few runs for any interval to be that sure.
 pub fn ratio(first: &[f64], second: &[f64], miss: f64) -> Option<(f64, f64, f64)> {
     let mut ratios: Vec<f64> = first.iter().flat_map(|a| second.iter().map(move |b| ln(b / a))).collect();
     ratios.retain(|ratio| ratio.is_finite());
@@ -146,9 +157,11 @@ pub fn ratio(first: &[f64], second: &[f64], miss: f64) -> Option<(f64, f64, f64)
     let mut below = 0.0;
     let cut = null_distribution(first.len(), second.len()).into_iter().take_while(|p| {
         below += p;
-        below <= miss
+        below <= miss + 1e-9
     });
-    // With few runs no interval is that sure: then it spans all pairs.
+    if least_chance(first.len(), second.len()) > miss + 1e-9 {
+        return None;
+    }
     let cut = cut.count().saturating_sub(1).min(ratios.len() / 2);
     Some((ratios[cut], middle, ratios[ratios.len() - 1 - cut]))
 }
@@ -218,6 +231,9 @@ mod tests {
         let fast = slow.map(|run| run * 1.1);
         let (low, middle, high) = ratio(&slow, &fast, 0.05).unwrap_or_default();
         assert!((middle - ln(1.1)).abs() < 0.01 && low < middle && middle < high && high - low < 0.05);
-        assert!(ratio(&slow[..1], &fast[..1], 0.05).is_some_and(|(low, _, high)| low <= high));
+        // Two against two runs miss equal medians in one of six cases at either end, three in one of twenty.
+        assert!(ratio(&slow[..2], &fast[..2], 0.05).is_none());
+        assert!(ratio(&slow[..3], &fast[..3], 0.05).is_some_and(|(low, _, high)| low <= high));
+        assert_eq!((least_runs(0.05), least_runs(0.01)), (3, 5));
     }
 }

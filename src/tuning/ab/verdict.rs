@@ -57,8 +57,9 @@ pub struct SizeEffect {
     pub conf_us: Option<f64>,
     /// (median conf / median default − 1) in per cent of the default.
     pub gain_pct: f64,
-    /// Where the gain lies with nine chances of ten, the rounding of the printed digits included.
-    pub interval_90_pct: (f64, f64),
+    /// Where the gain lies with nine chances of ten, the rounding of the printed digits included; `None` where the arms
+    /// have too few runs for that, fewer than three each.
+    pub interval_90_pct: Option<(f64, f64)>,
     /// The least and the most of the gain that print the same.
     pub rounding_pct: (f64, f64),
     /// The share of pairs that the conf wins.
@@ -145,7 +146,9 @@ fn not_judged(range: &RuleRange, trials: &[Trial], collective: Option<Collective
     let is_ours = trials.iter().any(|trial| {
         RuleRange { min_bytes: 0, max_bytes: u64::MAX, ..range.clone() }.holds(collective, trial.nodes, 0)
     });
-    if is_ours {
+    if trials.is_empty() {
+        RuleVerdict::NotJudged("no size of the campaign could be read".to_owned())
+    } else if is_ours {
         RuleVerdict::Drop(format!("not validated: {why}"))
     } else {
         RuleVerdict::NotJudged("the campaign is of another collective or another number of nodes".to_owned())
@@ -175,16 +178,21 @@ fn judge_one(
     let better = 1.0 - chance;
     let mean = effects.iter().map(|e| ln(1.0 + e.gain_pct / 100.0)).sum::<f64>() / effects.len().max(1) as f64;
     let fewest = arms.iter().map(|(n, m)| *n.min(m)).min();
+    let notes: Vec<String> = trials.iter().filter_map(|trial| other_than_asked(range, trial)).collect();
+    let verdict = match notes.first() {
+        Some(note) if notes.len() == trials.len() => RuleVerdict::Drop(format!("not validated: {note}")),
+        _ => decide(&effects, &missing, better, arms.iter().min_by_key(|(n, m)| n * m), limits),
+    };
     JudgedRule {
         rule: range.clone(),
-        verdict: decide(&effects, &missing, better, limits),
+        verdict,
         gain_pct: (!effects.is_empty()).then(|| (exp(mean) - 1.0) * 100.0),
         effects,
         missing,
         better,
         null_rate: fewest.map(|repeats| rank::null_rate(repeats, 0.95)),
         peers: RuleVerdict::Keep,
-        notes: trials.iter().filter_map(|trial| other_than_asked(range, trial)).collect(),
+        notes,
     }
 }
 
@@ -192,7 +200,6 @@ fn effect(campaign: &MeasuredCampaign, collective: Option<Collective>, trial: &T
     let half = campaign.half_digit_gbps;
     let (default_gbps, conf_gbps) = trial.medians()?;
     let [default_us, conf_us] = campaign.times_us(collective, trial);
-    let (low, _, high) = rank::ratio(&trial.default, &trial.conf, 0.05)?;
     let (gain, rounding) = (trial.gain_pct()?, trial.gain_range_pct(half)?);
     let pct = |ratio: f64| (exp(ratio) - 1.0) * 100.0;
     Some(SizeEffect {
@@ -203,7 +210,9 @@ fn effect(campaign: &MeasuredCampaign, collective: Option<Collective>, trial: &T
         conf_us,
         gain_pct: gain,
         // Of few and skewed runs the gain of the medians can lie outside of what the pairs tell.
-        interval_90_pct: ((pct(low) - (gain - rounding.0)).min(gain), (pct(high) + (rounding.1 - gain)).max(gain)),
+        interval_90_pct: rank::ratio(&trial.default, &trial.conf, 0.05).map(|(low, _, high)| {
+            ((pct(low) - (gain - rounding.0)).min(gain), (pct(high) + (rounding.1 - gain)).max(gain))
+        }),
         rounding_pct: rounding,
         psup: trial.psup()?,
         better: 1.0 - rank::chance(wins(trial, half), &[(trial.default.len(), trial.conf.len())]),
@@ -220,7 +229,14 @@ fn wins(trial: &Trial, half: f64) -> f64 {
     rank::wins(&trial.default, &trial.conf, tied_within(half))
 }
 
-fn decide(effects: &[SizeEffect], missing: &[u64], better: f64, limits: Limits) -> RuleVerdict {
+/// The verdict on a rule; `fewest` are the runs of both arms at the size that has fewest.
+fn decide(
+    effects: &[SizeEffect],
+    missing: &[u64],
+    better: f64,
+    fewest: Option<&(usize, usize)>,
+    limits: Limits,
+) -> RuleVerdict {
     if !missing.is_empty() {
         let sizes: Vec<String> = missing.iter().map(|size| Size(*size).to_string()).collect();
         return RuleVerdict::Drop(format!("not validated at {}: one arm has no runs there", listed(&sizes)));
@@ -245,6 +261,15 @@ fn decide(effects: &[SizeEffect], missing: &[u64], better: f64, limits: Limits) 
     let least = sure.better.min(better);
     // A p-value of exactly the level counts, as with three against three runs.
     if least < limits.confidence - 1e-9 {
+        if let Some((n, m)) = fewest.filter(|(n, m)| 1.0 - rank::least_chance(*n, *m) < limits.confidence - 1e-9) {
+            let surest = 1.0 - rank::least_chance(*n, *m);
+            let runs = rank::least_runs(1.0 - limits.confidence);
+            return RuleVerdict::Drop(format!(
+                "not validated: {n} + {m} runs can show it better with a probability of {surest:.2} at most, and {} is \
+                 asked for; {runs} runs of each arm can",
+                limits.confidence
+            ));
+        }
         let where_ = if sure.better <= better { at(sure) } else { "over all its sizes".to_owned() };
         return RuleVerdict::Drop(format!("may be chance: better with a probability of only {least:.2} ({where_})"));
     }
@@ -272,6 +297,9 @@ const VOID_SPREAD_PCT: f64 = 25.0;
 
 /// Why a campaign is void.
 fn void(campaign: &MeasuredCampaign) -> Option<String> {
+    if !campaign.differences.is_empty() {
+        return Some(format!("the arms differ in more than the tuner file: {}", campaign.differences));
+    }
     let digit = 2.0 * campaign.half_digit_gbps;
     let mut points = 0;
     let mut wide: Vec<(f64, String)> = Vec::new();
@@ -472,7 +500,7 @@ mod tests {
         );
         assert_eq!((judged.verdict, judged.peers), (RuleVerdict::Keep, RuleVerdict::Keep));
         assert!(judged.better > 0.98 && (judged.gain_pct.unwrap_or_default() - 4.9).abs() < 0.1);
-        let [low, high] = [judged.effects[0].interval_90_pct.0, judged.effects[0].interval_90_pct.1];
+        let (low, high) = judged.effects[0].interval_90_pct.unwrap_or_default();
         assert!(low < 10.0 && high > 10.0 && low > 9.0 && high < 11.0, "{low} to {high}");
     }
 
@@ -529,7 +557,12 @@ mod tests {
     #[test]
     fn few_repeats_are_no_proof() {
         let of = |n: usize| judged(vec![trial(4096, &vec![10.0; n], &vec![12.0; n])], Limits::default());
-        assert!(reason(&of(2)).starts_with("may be chance") && of(3).verdict == RuleVerdict::Keep);
+        assert_eq!(
+            reason(&of(2)),
+            "not validated: 2 + 2 runs can show it better with a probability of 0.83 at most, and 0.95 is asked for; 3 \
+             runs of each arm can"
+        );
+        assert!(of(2).effects[0].interval_90_pct.is_none() && of(3).verdict == RuleVerdict::Keep);
         assert!((of(3).null_rate.unwrap_or_default() - 0.05).abs() < 1e-9 && of(9).null_rate.unwrap_or(1.0) < 0.0003);
         let strict = Limits { confidence: 0.99, ..Limits::default() };
         assert!(judged(vec![trial(4096, &[10.0; 3], &[12.0; 3])], strict).verdict != RuleVerdict::Keep);
@@ -559,6 +592,7 @@ mod tests {
         let trial = Trial { conf_ran: Some(ran), ..trial(131_072, &around(10.0), &around(11.0)) };
         let judged = judged(vec![trial], Limits::default());
         assert!(judged.notes[0].starts_with("at 128 KiB TREE/LL/32 ran, where the rule asks for RING/LL/8"));
+        assert!(reason(&judged).starts_with("not validated: at 128 KiB TREE/LL/32 ran"), "{}", reason(&judged));
     }
 
     #[test]

@@ -121,6 +121,8 @@ impl Reader {
             }
             ["nThread", ..] => {
                 self.begin(|begun| &mut begun.threads, number);
+                let value = |label: &str| text.split_once(label)?.1.split_ascii_whitespace().next()?.parse().ok();
+                self.run.launches = [value(" graph:"), value(" agg iters:")];
                 if text.contains("warmup iters: 0 ") {
                     self.log.cold_runs += 1;
                 }

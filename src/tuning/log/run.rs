@@ -38,6 +38,8 @@ pub(super) struct LoggedRun {
     /// Whether the log has the whole environment, so that a missing variable was not set.
     pub(super) is_whole_environment: bool,
     pub(super) library: Option<String>,
+    /// The options `-G` and `-m`: CUDA graphs, and operations that are launched at once.
+    pub(super) launches: [Option<u64>; 2],
     pub(super) rows: Vec<TableRow>,
     /// The decisions that the library logged, with how often it did.
     pub(super) decided: BTreeMap<LibraryDecision, u64>,
@@ -180,6 +182,7 @@ impl LoggedRun {
         }
         let mut origin = Origin::default();
         origin.library(family, self.library.as_deref().unwrap_or_default());
+        origin.launches(self.launches[0], self.launches[1]);
         if self.devices.is_whole() {
             origin.nodes(self.devices.hosts.iter().copied());
         }

@@ -1,12 +1,69 @@
-//! Finds runs that are contained in two files.
+//! Finds runs that stand twice: in two files, or in one.
 
-use crate::order::CompactSort;
-use std::hash::{Hash, Hasher};
+use crate::{order::CompactSort, units::count};
+use std::{
+    collections::BTreeSet,
+    hash::{Hash, Hasher},
+};
 
 use fnv::FnvHasher;
 
 use super::FileReport;
 use crate::tuning::read::Row;
+
+/// A number for each row with both its times, and its index; rows with the same number are the same run. Ascending.
+fn hashes(rows: &[Row]) -> Vec<(u64, u32)> {
+    let of = |(index, row): (u32, &Row)| {
+        let times = [row.in_place?.time_us?, row.out_of_place?.time_us?].map(f64::to_bits);
+        let mut hasher = FnvHasher::default();
+        (row.workload, row.kind, row.ran, row.repeats, times).hash(&mut hasher);
+        Some((hasher.finish(), index))
+    };
+    let mut hashes: Vec<(u64, u32)> = (0_u32..).zip(rows).filter_map(of).collect();
+    hashes.compact_sort();
+    hashes
+}
+
+/// Takes out rows that a file has twice, such as a sweep that was appended to itself, with a note for each place. Two
+/// runs may well take the same time to the last digit: copies are at least this many rows, most of those between the
+/// first and the last of them, with the same distance between each and its original.
+pub(super) fn take_out_copies(files: &[FileReport], rows: &mut Vec<Row>) -> Vec<String> {
+    const LEAST: usize = 8;
+    let mut pairs: Vec<(u16, u32, u32)> = Vec::new();
+    let hashes = hashes(rows);
+    for same in hashes.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+        let mut of_file: Vec<(u16, u32)> =
+            same.iter().map(|(_, index)| &rows[*index as usize]).map(|row| (row.file, row.line)).collect();
+        of_file.compact_sort();
+        let next = of_file.windows(2).filter(|two| two[0].0 == two[1].0 && two[0].1 < two[1].1);
+        pairs.extend(next.map(|two| (two[0].0, two[1].1 - two[0].1, two[1].1)));
+    }
+    pairs.compact_sort();
+    let mut copies: BTreeSet<(u16, u32)> = BTreeSet::new();
+    let mut notes = Vec::new();
+    for block in pairs.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|block| block.len() >= LEAST) {
+        let (file, distance) = (block[0].0, block[0].1);
+        let (first, last) = (block[0].2, block[block.len() - 1].2);
+        let between = rows.iter().filter(|row| row.file == file && (first..=last).contains(&row.line)).count();
+        if block.len() * 2 < between {
+            continue;
+        }
+        copies.extend(block.iter().map(|(_, _, line)| (file, *line)));
+        notes.push(format!(
+            "{} between lines {first} and {last} of {} stand there {distance} lines before as well: counted once",
+            count(block.len() as u64, "row"),
+            name(files, file)
+        ));
+    }
+    if !copies.is_empty() {
+        rows.retain(|row| !copies.contains(&(row.file, row.line)));
+    }
+    notes
+}
+
+fn name(files: &[FileReport], number: u16) -> &str {
+    files.iter().find(|file| file.number() == number).map_or("a file", |file| &file.name)
+}
 
 /// Notes on runs that two files contain, with the lines in both. Equal times to the last digit are taken for the same
 /// run.
@@ -14,16 +71,7 @@ pub(super) fn duplicate_runs(files: &[FileReport], rows: &[Row]) -> Vec<String> 
     if rows.first().map(|row| row.file) == rows.last().map(|row| row.file) {
         return Vec::new();
     }
-    let mut hashes: Vec<(u64, u32)> = (0_u32..)
-        .zip(rows)
-        .filter_map(|(index, row)| {
-            let times = [row.in_place?.time_us?, row.out_of_place?.time_us?].map(f64::to_bits);
-            let mut hasher = FnvHasher::default();
-            (row.workload, row.kind, row.ran, row.repeats, times).hash(&mut hasher);
-            Some((hasher.finish(), index))
-        })
-        .collect();
-    hashes.compact_sort();
+    let hashes = hashes(rows);
     /// Rows of one file that another file contains, with the first and last line of them in both.
     struct Pair {
         files: [u16; 2],
@@ -48,7 +96,6 @@ pub(super) fn duplicate_runs(files: &[FileReport], rows: &[Row]) -> Vec<String> 
         }
     }
     pairs.compact_sort_by_key(|pair| pair.files);
-    let name = |number: u16| files.iter().find(|file| file.number() == number).map_or("a file", |file| &file.name);
     let between = |(first, last): (u32, u32)| {
         if first == last { format!("line {first}") } else { format!("between lines {first} and {last}") }
     };
@@ -56,9 +103,9 @@ pub(super) fn duplicate_runs(files: &[FileReport], rows: &[Row]) -> Vec<String> 
         let stand = if pair.rows == 1 { "1 row stands" } else { &format!("{} rows stand", pair.rows) };
         format!(
             "{stand} in {} ({}) and again in {} ({}): counted once",
-            name(pair.files[0]),
+            name(files, pair.files[0]),
             between(pair.lines[0]),
-            name(pair.files[1]),
+            name(files, pair.files[1]),
             between(pair.lines[1])
         )
     };

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ColumnSource, FileReport, Mapping, Outcome,
-    duplicates::duplicate_runs,
+    duplicates::{duplicate_runs, take_out_copies},
     logs::join,
     open::{open, open_file},
     opened::FileContent,
@@ -42,6 +42,7 @@ use crate::{
         sets::{self, Set, SetChoice, Sets},
         snapshot,
         states::States,
+        wrong_values,
     },
     units::count,
 };
@@ -328,6 +329,8 @@ pub fn read_set(
     let taken = ab::arms::take(&mut opened.rows, &origins, &by_number);
     opened.documents.comparisons.extend(taken.texts);
     opened.documents.compared_logs = taken.files;
+    let wrong_values = wrong_values::take_out(&mut opened.rows);
+    let copies = take_out_copies(&opened.files, &mut opened.rows);
     let name = |file: u16| {
         let named = opened.files.iter().find(|report| report.number() == file);
         named.map(|report| report.name.clone()).unwrap_or_default()
@@ -335,6 +338,8 @@ pub fn read_set(
     opened.sets = sets::divide(&mut opened.rows, &origins, &name, choose);
     opened.measured_with = snapshot::measured_with(&opened.rows, &origins);
     opened.notes = duplicate_runs(&opened.files, &opened.rows);
+    opened.notes.extend(copies);
+    opened.notes.extend(wrong_values);
     // Beside other files a model's rows are rows like theirs.
     opened.target = opened.target.filter(|_| opened.files.len() == 1);
     opened

@@ -229,9 +229,11 @@ impl Columns {
         Some(Self { minus_one_is_default: true, ..columns })
     }
 
-    /// The columns that tell builds and nodes apart are no part of the format: they are taken in any spelling.
+    /// The columns that tell builds and nodes apart, and wrong values, are taken in any spelling: a table without them
+    /// would be read as though all were alike, or right.
     fn add_origin(&mut self, headers: &[String]) {
-        for column in [Column::Library, Column::DataType, Column::Redop, Column::NodeList] {
+        use Column::{DataType, ErrorsIp, ErrorsOop, Library, NodeList, Redop};
+        for column in [Library, DataType, Redop, NodeList, ErrorsIp, ErrorsOop] {
             let place = &mut self.places[column as usize];
             if let (None, Some(index)) = (&place, column.guess(headers)) {
                 *place = Some(ColumnPosition { source: ColumnSource::Column(index), header: headers[index].clone() });

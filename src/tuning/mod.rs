@@ -69,3 +69,4 @@ pub mod sweep;
 pub mod validate;
 pub mod variables;
 pub mod wording;
+pub mod wrong_values;

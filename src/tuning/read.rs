@@ -92,6 +92,9 @@ pub struct RowMarks {
     pub wrapped_channels: bool,
     /// The algorithm was printed with RCCL's WarpSpeed mark (`RING*`).
     pub warp_speed: bool,
+    /// Wrong values came out of the run: it is no measurement, and its configuration no candidate
+    /// ([`super::wrong_values`]).
+    pub has_wrong_values: bool,
 }
 
 impl RowMarks {
@@ -102,6 +105,7 @@ impl RowMarks {
             substituted: self.substituted || other.substituted,
             wrapped_channels: self.wrapped_channels || other.wrapped_channels,
             warp_speed: self.warp_speed || other.warp_speed,
+            has_wrong_values: self.has_wrong_values || other.has_wrong_values,
         }
     }
 }
@@ -184,7 +188,10 @@ pub fn read_rows(
         }
         match reader.row(&record) {
             Ok(row) => {
-                reading.count(&row, reader.unsaid);
+                match reader.wrong_values.take() {
+                    Some(problem) => reading.problems.push(problem),
+                    None => reading.count(&row, reader.unsaid),
+                }
                 reading.may_be_cut = record.state() == State::Last && columns.reads_last_cell();
                 if rows.len() == rows.capacity() {
                     rows.reserve_exact(room(reading.rows, share));

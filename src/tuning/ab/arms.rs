@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    read::{BALANCED, COLLECTIVE, DIFFER, EMPTY, RANKS},
+    read::{BALANCED, COLLECTIVE, DIFFER, EMPTY, RANKS, WRONG},
     script::AbArm,
 };
 use crate::{
@@ -30,6 +30,8 @@ struct LoggedCampaign {
     files: BTreeMap<AbArm, BTreeSet<u32>>,
     /// The origins of the rows of each arm.
     origins: BTreeMap<AbArm, BTreeSet<u16>>,
+    /// The sizes at which wrong values came out of a run of an arm, in bytes.
+    wrong: BTreeMap<AbArm, BTreeSet<u64>>,
 }
 
 impl LoggedCampaign {
@@ -69,6 +71,10 @@ pub fn take(rows: &mut Vec<Row>, origins: &Origins, names: &[(u32, &str)]) -> Ta
             let campaign = campaigns.entry((row.workload.collective, row.workload.scale)).or_default();
             campaign.files.entry(*arm).or_default().insert(row.file.into());
             campaign.origins.entry(*arm).or_default().insert(row.origin);
+            if row.marks.has_wrong_values {
+                campaign.wrong.entry(*arm).or_default().insert(row.workload.size_bytes);
+                return *arm == AbArm::Default;
+            }
             let runs = campaign.sizes.entry(row.workload.size_bytes).or_default().entry(*arm).or_default();
             runs.insert((*repeat, row.file, row.line), Target::Time.busbw_gbps(&row.workload, &sample));
         }
@@ -81,31 +87,27 @@ pub fn take(rows: &mut Vec<Row>, origins: &Origins, names: &[(u32, &str)]) -> Ta
             let files = campaign.files[&AbArm::Default].union(&campaign.files[&arm]);
             taken.files.extend(files);
             let first = campaign.files[&arm].first().copied().unwrap_or_default();
-            taken
-                .texts
-                .push((first, text(collective, scale, arm, &campaign.sizes, &campaign.differences(arm, origins))));
+            taken.texts.push((first, text((collective, scale), arm, &campaign, origins)));
         }
     }
     taken
 }
 
-fn text(
-    collective: Collective,
-    scale: Scale,
-    arm: AbArm,
-    sizes: &BTreeMap<u64, BTreeMap<AbArm, Runs>>,
-    differences: &str,
-) -> String {
+fn text((collective, scale): (Collective, Scale), arm: AbArm, of: &LoggedCampaign, origins: &Origins) -> String {
     let mut text = format!("{COLLECTIVE}{collective}\n{RANKS}{}\n{BALANCED}\n", scale.ranks);
     if arm == AbArm::Empty {
         text += EMPTY;
         text.push('\n');
     }
+    let differences = of.differences(arm, origins);
     if !differences.is_empty() {
         text += &format!("{DIFFER}{differences}\n");
     }
+    for size_bytes in of.wrong.get(&arm).into_iter().flatten() {
+        text += &format!("{WRONG}{size_bytes}\n");
+    }
     text += "nodes,size_bytes,def_runs,cfg_runs\n";
-    for (size_bytes, arms) in sizes {
+    for (size_bytes, arms) in &of.sizes {
         let runs = |arm: AbArm| {
             let runs = arms.get(&arm).into_iter().flat_map(BTreeMap::values);
             runs.map(|busbw| format!("{busbw:.6}")).collect::<Vec<_>>().join(";")
@@ -181,6 +183,29 @@ mod tests {
         let mut rows = vec![row(0, 1.0)];
         let taken = take(&mut rows, &Origins::default(), &[(0, "all_reduce_2n_conf_r1.log")]);
         assert!(taken.texts.is_empty() && taken.files.is_empty() && rows.is_empty());
+    }
+
+    #[test]
+    fn a_tuner_file_that_gives_wrong_values_is_dropped_there() {
+        let names: Vec<(u32, String)> = (0..8)
+            .map(|i| (i, format!("all_reduce_2n_{}_r{}.log", ["default", "conf"][i as usize % 2], i / 2 + 1)))
+            .collect();
+        let names: Vec<(u32, &str)> = names.iter().map(|(id, name)| (*id, name.as_str())).collect();
+        let of = |file: u16, wrong_file: u16| {
+            let mut row = row(file, 10.0 + f64::from(file % 2) + f64::from(file) / 100.0);
+            row.marks.has_wrong_values = file == wrong_file;
+            row
+        };
+        let conf = b"allreduce,0,2000000,ring,ll,8,2,16\n";
+        let judged = |wrong_file: u16| {
+            let mut rows: Vec<Row> = (0..8).map(|file| of(file, wrong_file)).collect();
+            let taken = take(&mut rows, &Origins::default(), &names);
+            judge(&taken.texts[0].1, "", Some(conf), &AbQuestion::default()).rules.remove(0).verdict
+        };
+        // Of the default, the run is not used; of the tuner file, a rule that holds there is not kept.
+        assert_eq!(judged(2).word(), "keep");
+        let verdict = judged(3);
+        assert_eq!((verdict.word(), verdict.reason()), ("drop", "wrong values came out of a run with it at 1 MiB"));
     }
 
     #[test]

@@ -80,6 +80,8 @@ pub struct MeasuredCampaign {
     pub is_balanced: bool,
     /// The second arm is the plugin with an empty tuner file.
     pub is_empty_conf: bool,
+    /// The sizes at which wrong values came out of a run with the tuner file, in bytes.
+    pub wrong_bytes: Vec<u64>,
     /// What the arms state differently beside the tuner file, in words; empty where they agree.
     pub differences: String,
     /// The file has the medians of both arms and not their runs, as older ones do: each arm counts as one run.
@@ -133,6 +135,7 @@ const MEDIANS: [&str; 2] = ["def_median", "cfg_median"];
 pub(super) const COLLECTIVE: &str = "# collective: ";
 pub(super) const RANKS: &str = "# ranks: ";
 pub(super) const BALANCED: &str = "# the arms ran in a balanced order";
+pub(super) const WRONG: &str = "# wrong values with the tuner file at: ";
 pub(super) const DIFFER: &str = "# the arms differ in: ";
 pub(super) const EMPTY: &str = "# the second arm is the plugin with an empty tuner file";
 
@@ -143,6 +146,7 @@ pub fn read(text: &str) -> MeasuredCampaign {
     for line in text.lines().take_while(|line| line.starts_with('#')) {
         out.is_balanced |= line == BALANCED;
         out.is_empty_conf |= line == EMPTY;
+        out.wrong_bytes.extend(line.strip_prefix(WRONG).and_then(|size| size.parse::<u64>().ok()));
         out.differences.push_str(line.strip_prefix(DIFFER).unwrap_or_default());
         out.collective = out.collective.or_else(|| Collective::parse(line.strip_prefix(COLLECTIVE)?));
         out.ranks = out.ranks.or_else(|| line.strip_prefix(RANKS)?.parse().ok().filter(|ranks| *ranks > 0));

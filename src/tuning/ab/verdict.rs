@@ -179,7 +179,12 @@ fn judge_one(
     let mean = effects.iter().map(|e| ln(1.0 + e.gain_pct / 100.0)).sum::<f64>() / effects.len().max(1) as f64;
     let fewest = arms.iter().map(|(n, m)| *n.min(m)).min();
     let notes: Vec<String> = trials.iter().filter_map(|trial| other_than_asked(range, trial)).collect();
+    let is_wrong = |size: &&u64| range.min_bytes <= **size && **size <= range.max_bytes;
+    let wrong: Vec<String> = campaign.wrong_bytes.iter().filter(is_wrong).map(|size| Size(*size).to_string()).collect();
     let verdict = match notes.first() {
+        _ if !wrong.is_empty() => {
+            RuleVerdict::Drop(format!("wrong values came out of a run with it at {}", listed(&wrong)))
+        }
         Some(note) if notes.len() == trials.len() => RuleVerdict::Drop(format!("not validated: {note}")),
         _ => decide(&effects, &missing, better, arms.iter().min_by_key(|(n, m)| n * m), limits),
     };

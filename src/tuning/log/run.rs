@@ -189,11 +189,13 @@ impl LoggedRun {
         let mut last = None;
         let no_row_says = self.failed && measured.iter().all(|row| !has_wrong(row));
         for (row, ran, evidence) in read {
-            if no_row_says {
+            let wrong_values = if no_row_says {
                 let expected = "is of a run from which wrong values came, and no row says which; the row was left out";
-                told.reading.problems.push(problem(row, "", expected));
-                continue;
-            }
+                Some(problem(row, "", expected))
+            } else {
+                let expected = "wrong values came out of this run; the row was left out";
+                has_wrong(row).then(|| problem(row, "#wrong", expected))
+            };
             let measured_type = (row.datatype.name, row.redop.unwrap_or_default());
             let number = match last {
                 Some((same, number)) if same == measured_type => number,
@@ -226,12 +228,16 @@ impl LoggedRun {
                             substituted: known.kind == RunKind::Asked && is_substituted(&known.asked, &ran),
                             wrapped_channels: row.wrapped && evidence == Evidence::Planned,
                             warp_speed: row.warp_speed,
+                            has_wrong_values: wrong_values.is_some(),
                         },
                         asked: if known.kind == RunKind::Asked { known.asked } else { Asked::default() },
                         evidence,
                         origin: number,
                     };
-                    told.reading.count(&row, false);
+                    match wrong_values {
+                        Some(problem) => told.reading.problems.push(problem),
+                        None => told.reading.count(&row, false),
+                    }
                     rows.push(row);
                 }
             }
@@ -389,9 +395,6 @@ fn has_wrong(row: &TableRow) -> bool {
 
 /// The measurements of a row, out of place and in place.
 fn samples(row: &TableRow, workload: &Workload) -> Result<[Option<Sample>; 2], Problem> {
-    if has_wrong(row) {
-        return Err(problem(row, "#wrong", "wrong values came out of this run; the row was left out"));
-    }
     let counted = u128::from(row.count) * u128::from(row.datatype.bytes);
     let parts = u128::from(workload.scale.ranks);
     // The printed size is rounded so that all ranks have equal parts: 64 bytes per rank are allowed for that.

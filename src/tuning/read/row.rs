@@ -51,6 +51,8 @@ pub(super) struct RowReader<'a> {
     /// Whether the last row's columns of what was requested and of what ran are all blank: the row comes from a merged
     /// file of the older form.
     pub(super) unsaid: bool,
+    /// That wrong values came out of the last row's run.
+    pub(super) wrong_values: Option<Problem>,
 }
 
 impl<'a> RowReader<'a> {
@@ -65,6 +67,7 @@ impl<'a> RowReader<'a> {
             said: BTreeMap::new(),
             last: None,
             unsaid: false,
+            wrong_values: None,
         }
     }
 
@@ -77,8 +80,8 @@ impl<'a> RowReader<'a> {
     pub(super) fn row(&mut self, record: &Record<'_>) -> Result<Row, Problem> {
         self.check_form(record)?;
         let cells = RowCells { columns: self.columns, record };
-        cells.check_errors(Column::ErrorsIp)?;
-        cells.check_errors(Column::ErrorsOop)?;
+        let [in_place, out_of_place] = [Column::ErrorsIp, Column::ErrorsOop].map(|column| cells.wrong_values(column));
+        self.wrong_values = in_place?.or(out_of_place?);
 
         let collective = cells.word(Column::Collective, &mut self.collectives, "a collective")?;
         let nodes = cells.whole(Column::NumNodes, 1..=MAX_NODES, "a number of nodes")? as u32;
@@ -90,7 +93,7 @@ impl<'a> RowReader<'a> {
         }
         let workload = Workload { collective, scale: Scale { nodes, ranks }, size_bytes: cells.size()? };
 
-        let mut marks = RowMarks::default();
+        let mut marks = RowMarks { has_wrong_values: self.wrong_values.is_some(), ..RowMarks::default() };
         let (algorithm, protocol, named_default) = self.what_ran(&cells, &mut marks)?;
         let kind = if named_default || self.asked_for_nothing(&cells) { RunKind::Default } else { RunKind::Asked };
         let channels = cells.channels(algorithm == Algorithm::None || kind == RunKind::Default, &mut marks)?;
@@ -333,11 +336,12 @@ impl RowCells<'_> {
         self.whole(Column::SizeBytes, 1..=MAX_SIZE, "a size in bytes").map(|n| n as u64)
     }
 
-    fn check_errors(&self, column: Column) -> Result<(), Problem> {
-        let Some(cell) = self.present(column) else { return Ok(()) };
+    /// That wrong values came out of the run, where the column says so.
+    fn wrong_values(&self, column: Column) -> Result<Option<Problem>, Problem> {
+        let Some(cell) = self.present(column) else { return Ok(None) };
         match text::number(cell) {
-            Some(errors) if errors > 0.0 => Err(self.problem(column, "wrong values came out of this run")),
-            Some(_) => Ok(()),
+            Some(errors) if errors > 0.0 => Ok(Some(self.problem(column, "wrong values came out of this run"))),
+            Some(_) => Ok(None),
             None => Err(self.problem(column, "is not a number of wrong values")),
         }
     }

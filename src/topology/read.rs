@@ -69,6 +69,22 @@ pub(super) fn cells(line: &str) -> Vec<&str> {
     line.split(separator).map(|cell| cell.trim().trim_matches('"').trim()).collect()
 }
 
+/// The unit in the name of a column, without blanks: in parentheses or brackets, or behind the last blank or underscore
+/// where it looks like one, such as `Latency (us)`, `latency_us` or `Bandwidth [GB/s]`; empty without any.
+fn unit_of(name: &str) -> String {
+    let is_blank = |c: char| c.is_whitespace();
+    if let Some((_, unit)) = name.split_once(['(', '[']) {
+        return unit.replace([')', ']'], "").replace(is_blank, "");
+    }
+    let Some((_, last)) = name.trim().rsplit_once(|c: char| c == '_' || c.is_whitespace()) else {
+        return String::new();
+    };
+    let lower = last.to_ascii_lowercase();
+    let is_time = matches!(lower.as_str(), "ps" | "ns" | "us" | "µs" | "μs" | "ms" | "s" | "sec" | "seconds");
+    let is_rate = lower.contains('b') && ["ps", "/s", "bs"].iter().any(|end| lower.ends_with(end));
+    if is_time || is_rate { last.to_owned() } else { String::new() }
+}
+
 /// The lines that are neither blank nor comments, with their numbers from 1.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (u64, &str)> {
     let numbered = (1_u64..).zip(text.trim_start_matches('\u{feff}').lines());
@@ -88,22 +104,20 @@ impl Columns {
         let begins = |wanted: &str| names.iter().position(|name| name.starts_with(wanted));
         let latency = begins("latency").or_else(|| begins("alpha"))?;
         let bandwidth = begins("bandwidth").or_else(|| find(&["bw", "bwgbs", "beta"]))?;
-        let unit_of = |place: usize| {
-            let header = header[place].to_ascii_lowercase().replace(' ', "");
-            header.split_once('(').map(|(_, unit)| unit.trim_end_matches(')').to_owned()).unwrap_or_default()
-        };
-        let latency_unit = match unit_of(latency).as_str() {
+        let latency_unit = match unit_of(header[latency]).to_ascii_lowercase().as_str() {
             "ps" => Some(1e-3),
             "us" | "µs" | "μs" => Some(1e3),
             "ms" => Some(1e6),
             "s" => Some(1e9),
-            "" | "ns" => Some(if names[latency].ends_with("us") { 1e3 } else { 1.0 }),
+            "" | "ns" => Some(1.0),
             _ => None,
         };
-        let unit = match unit_of(bandwidth).as_str() {
-            "" | "gb/s" => Some(None),
-            "gib/s" => Some(Some(Unit::Gib)),
-            "10^9b/s" | "1e9b/s" => Some(Some(Unit::Gb)),
+        // Bits are no bytes: the case of the letter counts, unless there is none in the whole name.
+        let unit = match unit_of(header[bandwidth]).as_str() {
+            "" | "GB/s" | "GBps" | "GBs" => Some(None),
+            "gb/s" | "gbs" if header[bandwidth].chars().all(|c| !c.is_ascii_uppercase()) => Some(None),
+            "GiB/s" | "gib/s" | "GiBps" => Some(Some(Unit::Gib)),
+            "10^9B/s" | "10^9b/s" | "1e9B/s" | "1e9b/s" => Some(Some(Unit::Gb)),
             _ => None,
         };
         let unread = if latency_unit.is_none() { Some(latency) } else { Some(bandwidth).filter(|_| unit.is_none()) };

@@ -193,6 +193,8 @@ fn published() -> Vec<Published> {
             recomputation,
             sharding,
             is_sequence_parallel,
+            overlaps_reduce: stack.overlaps_gradients(),
+            overlaps_gather: stack.overlaps_gradients(),
         };
         let time_us = 1e6 * number("step_s").unwrap();
         // The micro-batch was not published everywhere: the fastest one then.
@@ -236,6 +238,8 @@ fn published() -> Vec<Published> {
                 recomputation: Recomputation::Layers,
                 sharding: Sharding::Nothing,
                 is_sequence_parallel: false,
+                overlaps_reduce: false,
+                overlaps_gather: false,
             };
             let time_us = 1e3 * row["iteration time (ms)"].parse::<f64>().unwrap();
             all.push(Published {
@@ -480,6 +484,8 @@ fn memory_is_that_of_published_figures() {
                 recomputation,
                 sharding: Sharding::Nothing,
                 is_sequence_parallel: mode.contains("sequence parallel"),
+                overlaps_reduce: true,
+                overlaps_gather: true,
             };
             assert_eq!(question.check(), Ok(()));
             question.memory()
@@ -800,12 +806,16 @@ fn multi_token_prediction_is_spread_over_the_stages() {
 
 #[test]
 fn bubbles_are_those_of_the_closed_forms() {
-    let bubble = |schedule: Schedule, p: f64, v: f64| schedule.bubble(p, [1.0, 1.0, 1.0], v);
+    let bubble = |schedule: Schedule, p: f64, v: f64| schedule.bubble([p, 16.0], [1.0, 1.0, 1.0], v);
     assert_eq!(bubble(Schedule::OneForwardOneBackward, 4.0, 1.0), 9.0);
     assert_eq!([2.0, 3.0, 4.0].map(|v| bubble(Schedule::OneForwardOneBackward, 8.0, v)), [10.5, 7.0, 5.25]);
     assert_eq!(bubble(Schedule::ZeroBubble, 8.0, 1.0), 7.0);
     assert_eq!(bubble(Schedule::ZeroBubble2, 8.0, 1.0), 0.0);
     assert_eq!(bubble(Schedule::DualPipe, 8.0, 1.0), 3.0 * (3.0 + 1.0 - 2.0));
+    // One micro-batch goes through four stages and back, of which each computes three units.
+    let alone = |schedule: Schedule, v: f64| schedule.bubble([4.0, 1.0], [1.0, 1.0, 1.0], v);
+    assert_eq!([1.0, 4.0].map(|v| alone(Schedule::OneForwardOneBackward, v)), [9.0, 9.0]);
+    assert_eq!([Schedule::ZeroBubble, Schedule::ZeroBubble2, Schedule::DualPipe].map(|of| alone(of, 1.0)), [6.0; 3]);
 }
 
 proptest! {

@@ -196,6 +196,8 @@ fn columns(model: &Transformer, device: &Device, degrees: Degrees, micro_batch: 
         recomputation: Recomputation::Nothing,
         sharding: Sharding::Optimizer,
         is_sequence_parallel: true,
+        overlaps_reduce: true,
+        overlaps_gather: true,
     }
     .columns()
 }

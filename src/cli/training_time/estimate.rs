@@ -251,6 +251,7 @@ impl Estimate {
         let traces = traces(&self.trace)?;
         settings.gpu.clone_from(&self.gpu);
         settings.gpus = self.gpus.unwrap_or(settings.gpus);
+        settings.limit_sequence(&model);
         settings.sequence = self.sequence.unwrap_or(settings.sequence);
         settings.global_batch = self.batch.or(settings.global_batch);
         settings.layout = self.layout.given(settings.layout);
@@ -299,7 +300,7 @@ struct Asked {
 fn read_models(words: &[String]) -> Result<Asked, CliError> {
     let mut found: Option<(String, Transformer)> = None;
     let mut settings = EstimateSettings::default();
-    let (mut missing, mut steps) = (Vec::new(), Vec::new());
+    let (mut missing, mut open, mut steps) = (Vec::new(), Vec::new(), Vec::new());
     for word in words {
         let (name, file) = model(word)?;
         match EstimateSettings::logged_step(&file) {
@@ -314,11 +315,19 @@ fn read_models(words: &[String]) -> Result<Asked, CliError> {
         match file.model {
             Some(_) if found.is_some() => return refuse(format!("{name} is a second model; give one")),
             Some(model) => found = Some((name, model)),
-            None => missing.extend(file.missing.iter().map(|open| format!("{name}, {}: {}", open.key, open.reason))),
+            None => {
+                let say = |open: &&models::MissingField| format!("{name}, {}: {}", open.key, open.reason);
+                let (model, others): (Vec<_>, Vec<_>) = file.missing.iter().partition(|open| open.key == "model");
+                missing.extend(model.iter().chain(&others).map(say));
+                open.extend(others.iter().map(say));
+            }
         }
     }
     match found {
-        Some((name, model)) => Ok(Asked { name, model, settings, steps }),
+        Some((name, model)) => {
+            open.iter().for_each(|open| terminal::say("note", &format!("{open}; what is usual counts")));
+            Ok(Asked { name, model, settings, steps })
+        }
         None => refuse(format!("there is no model: {}", missing.join("; "))),
     }
 }

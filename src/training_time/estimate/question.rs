@@ -60,6 +60,12 @@ pub struct EstimateSettings {
     pub replicates: Vec<u32>,
     /// The most layouts that are listed, the fastest ones.
     pub listed: usize,
+    /// Whether norms and residuals are split along the sequence; `None` as the software usually does.
+    pub is_sequence_parallel: Option<bool>,
+    /// Whether gradients are reduced beside the backward pass; `None` as the software usually does.
+    pub overlaps_reduce: Option<bool>,
+    /// Whether parameters are gathered beside the forward pass; `None` as the software usually does.
+    pub overlaps_gather: Option<bool>,
     /// Collectives that were measured on the cluster.
     pub collectives: MeasuredCollectives,
     /// Times that are asked about instead of the expected ones.
@@ -86,6 +92,9 @@ impl Default for EstimateSettings {
             shardings: Vec::new(),
             replicates: Vec::new(),
             listed: 20,
+            is_sequence_parallel: None,
+            overlaps_reduce: None,
+            overlaps_gather: None,
             collectives: MeasuredCollectives::default(),
             changes: Changes::default(),
             seed: 42,
@@ -147,7 +156,7 @@ pub enum EstimateError {
     /// Each possible layout needs more memory than a GPU has.
     #[error(
         "the model fits on no layout of {gpus} GPUs: the smallest needs {least_gib:.1} GiB a GPU, and {name} has {has_gib:.1} \
-         GiB without what is kept free; more GPUs, a smaller sequence or other recomputation would do"
+         GiB without what is kept free; more GPUs or more sharding may do, or a smaller sequence"
     )]
     NothingFits {
         /// The number of GPUs of all replicas and stages together.
@@ -228,6 +237,13 @@ const USUAL_TOKENS: u64 = 4 << 20;
 const MOST_MICRO_BATCH: u32 = 16;
 
 impl EstimateSettings {
+    /// With a sequence that the model has positions for, where it has learned ones.
+    pub fn limit_sequence(&mut self, model: &Transformer) {
+        if model.positions > 0 {
+            self.sequence = self.sequence.min(model.positions);
+        }
+    }
+
     /// The question about a layout.
     fn question<'a>(&self, model: &'a Transformer, device: &'a Device, layout: GivenLayout) -> StepQuestion<'a> {
         let GivenLayout { tensor, pipeline, context, expert, replicate, virtual_stages, micro_batch, .. } = layout;
@@ -246,7 +262,9 @@ impl EstimateSettings {
             attention: self.attention.unwrap_or(self.stack.attention()),
             recomputation: layout.recomputation.unwrap_or_default(),
             sharding: layout.sharding.unwrap_or(self.stack.sharding()),
-            is_sequence_parallel: self.stack != Stack::MegatronLm,
+            is_sequence_parallel: self.is_sequence_parallel.unwrap_or(self.stack != Stack::MegatronLm),
+            overlaps_reduce: self.overlaps_reduce.unwrap_or(self.stack.overlaps_gradients()),
+            overlaps_gather: self.overlaps_gather.unwrap_or(self.stack.overlaps_gradients()),
         }
     }
 
@@ -259,8 +277,13 @@ impl EstimateSettings {
         self.global_batch = file.global_batch.map(u64::from).or(product).or(self.global_batch);
         let each = file.micro_batch.zip(file.micro_batches).map(|(size, number)| u64::from(size) * u64::from(number));
         self.replica_batch = each.or(self.replica_batch);
-        if let (Some(data), Some(tensor)) = (file.data, file.tensor) {
-            let degrees = [tensor, file.pipeline.unwrap_or(1), file.context.unwrap_or(1)];
+        if file.tensor.is_some_and(|tensor| tensor > 1) {
+            self.is_sequence_parallel = file.sequence_parallel.or(self.is_sequence_parallel);
+        }
+        self.overlaps_reduce = file.overlap_reduce.or(self.overlaps_reduce);
+        self.overlaps_gather = file.overlap_gather.or(self.overlaps_gather);
+        if let Some(data) = file.data {
+            let degrees = [file.tensor.unwrap_or(1), file.pipeline.unwrap_or(1), file.context.unwrap_or(1)];
             self.gpus = degrees.into_iter().fold(data.into(), |gpus: u64, degree| gpus.saturating_mul(degree.into()));
         }
         if file.fp8.is_some() {
@@ -328,14 +351,14 @@ impl EstimateSettings {
             gpus: settings.gpus,
             layout,
             sequence: file.training.sequence,
-            global_batch: settings.global_batch,
+            global_batch: measured.global_batch.or(settings.global_batch),
             time_us: measured.time_us,
             line: Some(measured.line),
             parts: None,
         }))
     }
 
-    /// Sequences of a step: as given for all replicas or for each, or about four million tokens in as many sequences as
+    /// Sequences of a step: as given for all replicas or for each, or about four million tokens, in as many sequences as
     /// all GPUs can share.
     pub fn batch(&self) -> u64 {
         let of_layout = self
@@ -343,8 +366,8 @@ impl EstimateSettings {
             .zip(self.layout)
             .map(|(batch, layout)| batch.saturating_mul((self.gpus / layout.replica_gpus().max(1)).max(1)));
         self.global_batch.or(of_layout).unwrap_or_else(|| {
-            let usual = (USUAL_TOKENS / u64::from(self.sequence).max(1)).max(1);
-            usual.next_multiple_of(self.gpus.max(1).next_power_of_two().min(usual.next_power_of_two()))
+            // A multiple of the GPUs, so that any number of them that divides it can share it.
+            (USUAL_TOKENS / u64::from(self.sequence).max(1)).max(1).next_multiple_of(self.gpus.max(1))
         })
     }
 

@@ -7,7 +7,7 @@ use super::{
     layer::{FUSED_SHARE, LayerPlace, LayerTimes, Times, layer_times},
     stack::{Recomputation, Sharding, Stack},
 };
-use crate::training_time::models::{Layer, Norm, Transformer};
+use crate::training_time::models::{FeedForward, Layer, Norm, Transformer};
 
 /// Over which GPUs a model is spread. Ranks are laid out tensor fastest, then context and data, then pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,16 +59,18 @@ impl Schedule {
         (Self::DualPipe, "dualpipe"),
     ];
 
-    /// How long a stage waits in a step: `p` stages, forward `f`, input gradient `b` and weight gradient `w` of a
-    /// micro-batch on a stage, `v` chunks per stage. Closed forms for equal stages.
-    pub fn bubble(self, p: f64, [f, b, w]: [f64; 3], v: f64) -> f64 {
+    /// How long a stage waits in a step: `p` stages, `m` micro-batches, forward `f`, input gradient `b` and weight
+    /// gradient `w` of a micro-batch on a stage, `v` chunks per stage. Closed forms for equal stages, which hold for
+    /// `m` ≥ `p`; with fewer, no less than the way of one micro-batch through all stages and back leaves.
+    pub fn bubble(self, [p, m]: [f64; 2], [f, b, w]: [f64; 3], v: f64) -> f64 {
+        let way = if self == Self::OneForwardOneBackward { p * (f + b + w) } else { p * (f + b) + w };
         let waits = match self {
             Self::OneForwardOneBackward => (p - 1.0) * (f + b + w) / v,
             Self::ZeroBubble => (p - 1.0) * (f + b - w),
             Self::ZeroBubble2 => (p - 1.0) * (f + b - 2.0 * w),
             Self::DualPipe => (p / 2.0 - 1.0) * ((f + b + w) + b - 2.0 * w),
         };
-        waits.max(0.0)
+        waits.max(way - m * (f + b + w)).max(0.0)
     }
 }
 
@@ -103,6 +105,10 @@ pub struct StepQuestion<'a> {
     pub sharding: Sharding,
     /// Whether norms and residuals are spread over the ranks of a tensor group.
     pub is_sequence_parallel: bool,
+    /// Whether gradients are reduced beside the backward pass.
+    pub overlaps_reduce: bool,
+    /// Whether parameters are gathered beside the forward pass.
+    pub overlaps_gather: bool,
 }
 
 /// Why a step is not possible.
@@ -213,11 +219,24 @@ impl StepQuestion<'_> {
         for (layer, _) in &self.model.layers {
             let (heads, ..) = layer.attention.heads();
             divides("tp", tensor.into(), "the attention heads", heads.into())?;
+            // More ranks than heads of keys and values have copies of them.
+            let (_, kv_heads, _) = layer.attention.heads();
+            if !tensor.is_multiple_of(kv_heads.max(1)) {
+                divides("tp", tensor.into(), "the heads of keys and values", kv_heads.into())?;
+            }
+            if let FeedForward::Dense { width, .. } = layer.feed_forward {
+                divides("tp", tensor.into(), "the width of the feed-forward part", width.into())?;
+            }
             if let Some((experts, _)) = layer.feed_forward.experts() {
                 divides("ep", expert.into(), "the experts", experts.into())?;
             }
         }
         divides("cp", context.into(), "the sequence", self.sequence.into())?;
+        let positions = self.model.positions;
+        if positions > 0 && self.sequence > positions {
+            let (value, of) = (self.sequence.into(), positions.into());
+            return Err(LayoutError::TooMany { degree: "sequence", value, what: "the learned positions", of });
+        }
         let batch = u64::from(data) * u64::from(self.micro_batch);
         divides("dp × the micro-batch", batch, "the global batch", self.global_batch)?;
         let parts = u64::from(pipeline) * u64::from(self.virtual_stages.max(1));
@@ -389,7 +408,9 @@ impl StepQuestion<'_> {
     /// Parameters of a rank of the first or the last stage, without experts and of experts.
     pub(super) fn rank_parameters(&self, is_first: bool) -> [f64; 2] {
         let Degrees { tensor, pipeline, expert, .. } = self.degrees;
-        let (tensor, stages) = (f64::from(tensor), f64::from(pipeline));
+        // The longest stage has whole layers.
+        let tensor = f64::from(tensor);
+        let stages = f64::from(self.model.depth().max(1)) / self.layers_of_stage();
         let mut all = [0.0; 2];
         for (layer, count) in &self.model.layers {
             let [own, experts] = layer.parameters(self.model.hidden, self.model.norm);
@@ -455,7 +476,7 @@ impl StepQuestion<'_> {
         // Of chunks of different length the longest counts, which may be more than it takes.
         let of_chunk = depth / stages / chunks;
         let equal_chunks = if chunks > 1.0 { chunks * of_chunk / of_chunk.ceil() } else { 1.0 };
-        let waits = self.schedule.bubble(stages, [f, whole_backward - weights, weights], equal_chunks);
+        let waits = self.schedule.bubble([stages, micro_batches], [f, whole_backward - weights, weights], equal_chunks);
         let bubble = of_stage.times(if of_stage.total() > 0.0 { waits / of_stage.total() } else { 0.0 });
         let mut times = steady.plus(bubble);
         let sent = 2.0 * chunks * (micro_batches + stages - 1.0);
@@ -544,12 +565,13 @@ impl StepQuestion<'_> {
                 self.layers_of_stage() * (shown_forward + shown_backward + shown_experts) + gather + again + reduce;
             return once * if pipeline == 1 { micro_batches } else { 1.0 };
         }
-        if !self.stack.overlaps_gradients() {
-            return reduce + gather + reduce_experts;
-        }
         // Behind the first and the last micro-batch; a share of the bandwidth and of the multiprocessors is lost.
         let beside = (forward.total() + backward.total()) / f64::from(pipeline) * 0.7;
-        (reduce - beside).max(0.0) + (gather - beside / 2.0).max(0.0) + 0.05 * (reduce + gather) + reduce_experts * 0.05
+        let shown =
+            |us: f64, beside: f64, overlaps: bool| if overlaps { (us - beside).max(0.0) + 0.05 * us } else { us };
+        shown(reduce, beside, self.overlaps_reduce)
+            + shown(gather, beside / 2.0, self.overlaps_gather)
+            + reduce_experts * if self.overlaps_reduce { 0.05 } else { 1.0 }
     }
 
     /// What ranks exchange, with the number of times that a rank of the busiest stage does so in a step: what is

@@ -77,6 +77,9 @@ impl TrainingTime {
         let usual = bundle.catalogue.gpu(&settings.gpu).map_or_else(String::new, |gpu| gpu.name.clone());
         let chosen = form.chosen(Field::new("e.gpu", "GPU", Control::One(gpus.collect())).usually(usual.clone()));
         chosen.unwrap_or(&usual).clone_into(&mut settings.gpu);
+        if let Some(model) = &model {
+            settings.limit_sequence(model);
+        }
         let whole = |least, most| Control::whole(least, most);
         form.field(Field::new("e.gpus", "GPUs", whole(1, MOST_GPUS as u32)), &mut settings.gpus);
         form.field(Field::new("e.sequence", "Sequence", whole(1, 1 << 24)), &mut settings.sequence);

@@ -69,6 +69,12 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
     }
     if let Some(node) = fields.optional("zero_optimization") {
         let mut zero = Fields::of(node, "zero_optimization")?;
+        if let Some(node) = zero.optional("cpu_offload")
+            && node.flag("cpu_offload")?
+        {
+            let message = "states are kept outside of the GPU, of which no step can be estimated".to_owned();
+            return Err(node.wrong("cpu_offload", message).into());
+        }
         for key in ["offload_optimizer", "offload_param"] {
             let device = zero.optional(key).and_then(|of| of.get("device")).filter(|of| of.text() != Some("none"));
             if let Some(device) = device {
@@ -98,15 +104,22 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
             _ => stage == 3,
         });
     }
+    let mut is_open = false;
     for (key, precision) in [("bf16", "bf16"), ("fp16", "fp16")] {
         match fields.optional(key).and_then(|of| of.get("enabled")) {
-            Some(node) if is_auto(node) => ask(key, "it is \"auto\": its value is decided elsewhere"),
+            Some(node) if is_auto(node) => {
+                is_open = true;
+                ask(key, "it is \"auto\": its value is decided elsewhere");
+            }
             Some(node) if node.flag(key)? => training.precision = Some(precision.to_owned()),
             _ => {}
         }
     }
     if let Some(node) = fields.optional("tensor_parallel").and_then(|of| of.get("autotp_size")) {
         training.tensor = Some(node.count("autotp_size", 0)?.max(1));
+    }
+    if training.precision.is_none() && !is_open {
+        notes.push(super::NO_FP32.to_owned());
     }
     let rest: Vec<&str> = fields.rest().map(|(key, ..)| key).collect();
     if !rest.is_empty() {

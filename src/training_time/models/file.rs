@@ -22,6 +22,8 @@ pub struct ModelFile {
 pub struct MeasuredStep {
     /// The median time of the logged iterations of the last batch size, in µs.
     pub time_us: f64,
+    /// Sequences of such an iteration over all replicas, where the log says it.
+    pub global_batch: Option<u64>,
     /// The number of these iterations.
     pub iterations: usize,
     /// The line of the last of them, from 1.

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Attention, FeedForward, Layer, MeasuredStep, MissingField, ModelFile, ModelFileError, Norm, TrainingSettings,
-    Transformer, hugging_face::runs,
+    Attention, FeedForward, Layer, MeasuredStep, MissingField, ModelFile, ModelFileError, NO_FP32, Norm,
+    TrainingSettings, Transformer, hugging_face::runs,
 };
 use crate::text::excerpt;
 
@@ -204,10 +204,23 @@ pub(super) fn read(text: &str) -> Result<ModelFile> {
     let training = training(&mut arguments)?;
     let model = model(&mut arguments, &training)?;
     let is_whole = arguments.missing.is_empty();
+    let mut notes = Vec::new();
+    if training.precision.as_deref() == Some("fp32") {
+        notes.push(NO_FP32.to_owned());
+    }
+    let tensor = training.tensor.unwrap_or(1);
+    let of_experts = arguments.count("expert_tensor_parallel_size", MOST)?.unwrap_or(tensor);
+    if model.has_experts() && of_experts > 1 {
+        notes.push(format!(
+            "Experts are split over {of_experts} ranks of a tensor group here (--expert-tensor-parallel-size, by default the \
+             tensor degree); the estimate has them whole, as with 1, which takes more memory"
+        ));
+    }
     let rest: Vec<&str> =
         arguments.all.keys().filter(|name| !arguments.used.contains(*name)).map(String::as_str).collect();
-    let notes =
-        if rest.is_empty() { Vec::new() } else { vec![format!("These options are not used: {}", rest.join(", "))] };
+    if !rest.is_empty() {
+        notes.push(format!("These options are not used: {}", rest.join(", ")));
+    }
     let measured = measured_step(text);
     Ok(ModelFile { model: is_whole.then_some(model), training, measured, missing: arguments.missing, notes })
 }
@@ -237,7 +250,8 @@ fn measured_step(text: &str) -> Option<MeasuredStep> {
         last_line = number;
     }
     let time_us = crate::math::median(&mut times)? * 1e3;
-    Some(MeasuredStep { time_us, iterations: times.len(), line: last_line })
+    let global_batch = last_batch.and_then(|batch| batch.parse().ok());
+    Some(MeasuredStep { time_us, global_batch, iterations: times.len(), line: last_line })
 }
 
 fn training(of: &mut Arguments) -> Result<TrainingSettings> {

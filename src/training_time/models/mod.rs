@@ -19,6 +19,9 @@ use crate::text::{
     yaml::{self, KeyError, YamlError},
 };
 
+/// A note on a training in single precision.
+const NO_FP32: &str = "It computes in fp32, of which no step is estimated: the step is that of bf16";
+
 /// Why a model can't be read from a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelFileError {

@@ -185,6 +185,9 @@ fn training(of: &mut Tables<'_>) -> Result<TrainingSettings> {
         fp8: has_fp8(of)?.then(|| "float8".to_owned()),
         ..TrainingSettings::default()
     };
+    if training.precision.as_deref() == Some("float32") {
+        of.notes.push(super::NO_FP32.to_owned());
+    }
     Ok(training)
 }
 

@@ -23,7 +23,7 @@ use collectune::{
             stack::{Recomputation, Sharding, Stack},
             step::{Degrees, Schedule, StepQuestion},
         },
-        models::{Attention, FeedForward, Layer, Norm, Transformer, known},
+        models::{Attention, FeedForward, Layer, Norm, TrainingSettings, Transformer, known},
     },
 };
 use proptest::prelude::*;
@@ -750,6 +750,17 @@ fn what_is_not_possible_is_refused_with_what_would_do() {
             "no layout of 64 GPUs is possible; left out: dp-replicate ",
         ),
         ("llama-3.1-405b", EstimateSettings { gpus: 1, ..usual() }, "fits on no layout of 1 GPUs"),
+        (
+            "qwen2.5-7b",
+            EstimateSettings { gpus: 56, ..with(GivenLayout { tensor: 7, ..GivenLayout::default() }) },
+            "tp = 7 does not divide the heads of keys and values (4); 4 does",
+        ),
+        ("gpt2-xl", usual(), "no layout of 64 GPUs is possible; left out: sequence "),
+        (
+            "llama-3.1-8b",
+            EstimateSettings { gpus: 1024, global_batch: Some(1), ..usual() },
+            "no layout of 1024 GPUs is possible; left out: dp × the micro-batch ",
+        ),
         ("llama-3.1-8b", EstimateSettings { gpu: "Z9".to_owned(), ..usual() }, "the catalogue has no GPU \"Z9\""),
         (
             "llama-3.1-8b",
@@ -802,6 +813,70 @@ fn multi_token_prediction_is_spread_over_the_stages() {
     assert!((1.0..1.03).contains(&ratio(16)), "{}", ratio(16));
     let logits = |predictions: u32| of(predictions, 1).step.memory.logits;
     assert_eq!(logits(1), 2.0 * logits(0));
+}
+
+#[test]
+fn what_a_training_file_says_of_exchanges_and_memory_counts() {
+    let catalogue = Catalogue::built_in();
+    let go_on = |_| std::ops::ControlFlow::Continue(());
+    let model = known("llama-3.1-70b").unwrap();
+    let of = |sequence_parallel: bool, overlaps: bool| {
+        let said = TrainingSettings {
+            tensor: Some(8),
+            data: Some(32),
+            micro_batch: Some(1),
+            global_batch: Some(64),
+            sequence_parallel: Some(sequence_parallel),
+            overlap_reduce: Some(overlaps),
+            overlap_gather: Some(overlaps),
+            ..TrainingSettings::default()
+        };
+        let settings = EstimateSettings { gpu: "B200".to_owned(), ..EstimateSettings::default() };
+        settings.as_trained(&said).answer(&model, &catalogue, &[], &[], go_on).unwrap()
+    };
+    let (usual, whole, shown) = (of(true, true), of(false, true), of(true, false));
+    assert_eq!(usual.step.gpus, 256);
+    // Of a layer's activations the rows of 8 bytes an element are on every rank, instead of an eighth of them.
+    let rows = 80.0 * 8.0 * 8192.0 * 4096.0;
+    let [split, all] = [&usual, &whole].map(|answer| answer.step.memory.activations);
+    assert!(((all - split) / (rows * 7.0 / 8.0) - 1.0).abs() < 0.01, "{split} {all}");
+    // Exchanges that nothing hides are shown in full.
+    let exchanged = |answer: &Estimated| {
+        answer.step.components.iter().find(|(name, _)| *name == "Gradients and parameters").unwrap().1
+    };
+    assert!(exchanged(&shown) > 1.2 * exchanged(&usual), "{} {}", exchanged(&shown), exchanged(&usual));
+}
+
+#[test]
+fn a_batch_that_nobody_gives_can_be_shared_by_all_gpus() {
+    for gpus in [1, 24, 64, 72, 100, 1000, 16_384] {
+        let batch = EstimateSettings { gpus, ..EstimateSettings::default() }.batch();
+        assert!(batch.is_multiple_of(gpus) && batch >= 1024, "{gpus}: {batch}");
+    }
+    let mut settings = EstimateSettings::default();
+    settings.limit_sequence(&known("llama-3.1-8b").unwrap());
+    assert_eq!(settings.sequence, 4096);
+    settings.limit_sequence(&known("gpt2-xl").unwrap());
+    assert_eq!(settings.sequence, 1024);
+}
+
+#[test]
+fn experts_that_are_gathered_take_memory() {
+    let catalogue = Catalogue::built_in();
+    let go_on = |_| std::ops::ControlFlow::Continue(());
+    let settings = EstimateSettings {
+        gpus: 512,
+        stack: Stack::TorchTitan,
+        global_batch: Some(512),
+        layout: Some(GivenLayout { recomputation: Some(Recomputation::Layers), ..GivenLayout::default() }),
+        ..EstimateSettings::default()
+    };
+    let model = known("mixtral-8x7b").unwrap();
+    let answer = settings.answer(&model, &catalogue, &[], &[], go_on).unwrap();
+    // Two layers in half precision, each with eight experts of three matrices.
+    let of_layer: u64 = model.layers[0].0.parameters(model.hidden, model.norm).iter().sum();
+    let two = 2.0 * 2.0 * of_layer as f64;
+    assert!((answer.step.memory.weights / two - 1.0).abs() < 0.1, "{} {two}", answer.step.memory.weights);
 }
 
 #[test]

@@ -655,6 +655,11 @@ fn a_training_log_is_a_model_with_its_layout_and_a_measured_step() {
     let (name, step) = &read.own_steps_of("train.log")[0];
     assert_eq!((name.as_str(), step.line), ("train.log", Some(LOG.lines().count() as u64 - 1)));
     assert_eq!((step.gpus, step.layout.tensor, step.global_batch, step.time_us), (16, 2, Some(128), 6_500_000.0));
+    // A log of iterations whose batch still grows measured that batch, not the one of the arguments.
+    let growing: String =
+        LOG.lines().filter(|line| !line.contains("size:   128")).map(|line| format!("{line}\n")).collect();
+    let (_, step) = &bundle(&[("train.log", &growing)]).own_steps_of("train.log")[0];
+    assert_eq!((step.global_batch, step.time_us), (Some(64), 9_123_400.0));
     // What comes before the arguments, a shell's trace of hundreds of kilobytes, hides none of them.
     let traced = format!("{}{LOG}", "+ export A=B\n".repeat(40_000));
     assert_eq!(bundle(&[("slurm.out", &traced)]).own_steps_of("slurm.out").len(), 1);

@@ -173,6 +173,9 @@ fn of_degrees(
 ) {
     let chunks: &[u32] = if degrees.pipeline > 1 { &[1, 2, 3, 4, 6] } else { &[1] };
     let of_replica = question.global_batch / u64::from(degrees.data).max(1);
+    if of_replica == 0 {
+        *layouts.left_out.entry("dp × the micro-batch").or_default() += 1;
+    }
     for micro_batch in divisors(of_replica, limits.most_micro_batch.into()).filter(|size| size.is_power_of_two()) {
         let mut kernels: Option<StepKernels> = None;
         for virtual_stages in chunks.iter().copied() {

@@ -17,6 +17,15 @@ pub enum Check {
         /// The line number of the first such row.
         first_line: u64,
     },
+    /// Durations beside a collective and alone are so far apart that they can't be in the same unit.
+    OtherUnits {
+        /// The number of such kernels.
+        kernels: u64,
+        /// The number of all kernels.
+        of: u64,
+        /// The line number of the first of them.
+        first_line: u64,
+    },
     /// A column has one value in all rows: it is dropped.
     Constant {
         /// The name of the metric's column, as its file has it.
@@ -63,6 +72,8 @@ pub enum Check {
         of: u64,
         /// Lines of the first such row and of the one that it is equal to.
         lines: [u64; 2],
+        /// Whether there are standard metrics, in which they are equal as well.
+        has_metrics: bool,
     },
     /// Rows with the metrics, duration alone and overlap ratio of another, which took another time.
     Measured {
@@ -75,6 +86,8 @@ pub enum Check {
 
 /// The most columns that are compared with each other.
 const MOST_COMPARED: usize = 32;
+/// Durations that are this many times apart are not in the same unit.
+const OTHER_UNIT: f64 = 20.0;
 /// The correlation from which two columns are reported.
 const COLLINEAR: f64 = 0.99;
 /// The share of overlap below which a kernel hardly overlaps.
@@ -88,6 +101,11 @@ impl Check {
                 "the slowdown of {} (the first in line {first_line}) is not (duration − ground_truth) / \
                  (overlap_ratio · ground_truth): the durations count",
                 count(*rows, "row")
+            ),
+            Self::OtherUnits { kernels, of, first_line } => format!(
+                "the durations of {} of {of} (the first in line {first_line}) are {OTHER_UNIT} times apart or more beside a \
+                 collective and alone: are both in the same unit?",
+                count(*kernels, "kernel")
             ),
             Self::Constant { column, value } => {
                 format!("{column} is {value} in every row: it says nothing and is dropped")
@@ -111,11 +129,12 @@ impl Check {
             Self::OneName { name } => format!(
                 "all kernels that overlap are called {name}: how a model does for names that were never measured can't be told"
             ),
-            Self::Equal { rows, of, lines: [line, first] } => format!(
-                "{} of {of} {} equal to an earlier one in name, durations, overlap and metrics (the first in line {line}, equal to line \
+            Self::Equal { rows, of, lines: [line, first], has_metrics } => format!(
+                "{} of {of} {} equal to an earlier one in name, durations{} (the first in line {line}, equal to line \
                  {first}): equal rows are held out together, so that no model is asked for a kernel that it was given",
                 count(*rows, "row"),
-                if *rows == 1 { "is" } else { "are" }
+                if *rows == 1 { "is" } else { "are" },
+                if *has_metrics { ", overlap and metrics" } else { " and overlap" }
             ),
             Self::Measured { rows, of } => format!(
                 "{} of {of} {} the metrics, duration alone and overlap of an earlier one, and took another time: for kernels that \
@@ -132,6 +151,15 @@ pub fn check(dataset: &Dataset) -> Vec<Check> {
     let mut checks = Vec::new();
     if let (rows @ 1.., Some(first_line)) = dataset.contradictions {
         checks.push(Check::Contradictions { rows, first_line });
+    }
+    let is_apart = |kernel: &&Kernel| {
+        let ratio = kernel.duration_ns / kernel.alone_ns;
+        !(1.0 / OTHER_UNIT..=OTHER_UNIT).contains(&ratio)
+    };
+    let apart: Vec<&Kernel> = dataset.kernels.iter().filter(is_apart).collect();
+    if let Some(first) = apart.first() {
+        let (kernels, of) = (apart.len() as u64, dataset.kernels.len() as u64);
+        checks.push(Check::OtherUnits { kernels, of, first_line: first.line });
     }
     let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
     if overlapped.is_empty() {
@@ -179,9 +207,12 @@ fn equal(overlapped: &[&Kernel], metrics: usize) -> Vec<Check> {
     let again: Vec<(usize, usize)> = firsts.iter().copied().enumerate().filter(|(at, first)| at != first).collect();
     if let Some((at, first)) = again.first() {
         let lines = [overlapped[*at].line, overlapped[*first].line];
-        checks.push(Check::Equal { rows: again.len() as u64, of, lines });
+        checks.push(Check::Equal { rows: again.len() as u64, of, lines, has_metrics: metrics > 0 });
     }
     // Without metrics a duration alone may be the median of a name's launches.
+    if metrics == 0 {
+        return checks;
+    }
     let mut known = HashSet::new();
     let is_first = |(at, _): &(usize, &&Kernel)| firsts[*at] == *at;
     let of_features = |kernel: &Kernel| {
@@ -189,8 +220,9 @@ fn equal(overlapped: &[&Kernel], metrics: usize) -> Vec<Check> {
             [kernel.alone_ns, kernel.overlap_ratio].into_iter().chain(kernel.metrics.iter().take(metrics).copied());
         numbers.map(f64::to_bits).collect::<Vec<u64>>()
     };
-    let with_metrics = overlapped.iter().enumerate().filter(is_first).filter(|(_, kernel)| !kernel.metrics.is_empty());
-    let rows = with_metrics.filter(|(_, kernel)| !known.insert(of_features(kernel))).count() as u64;
+    let rows =
+        overlapped.iter().enumerate().filter(is_first).filter(|(_, kernel)| !known.insert(of_features(kernel))).count()
+            as u64;
     if rows > 0 {
         checks.push(Check::Measured { rows, of });
     }

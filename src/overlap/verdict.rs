@@ -5,6 +5,9 @@ use super::{
     result::{ModelScores, Verdict},
 };
 
+/// A model that misses durations by more than this on average, in per cent, is not recommended without a warning.
+const MOST_ERROR_PCT: f64 = 50.0;
+
 /// Compares the models by their mean error of durations. A model that learns is preferred to the best that needs no
 /// learning only where it errs less in every repeat; so is the latter to no slowdown at all. `None` before there are
 /// scores.
@@ -54,6 +57,13 @@ pub fn verdict(scores: &[ModelScores]) -> Option<Verdict> {
             against.join(", ")
         )),
     }
+    if mape(winner) > MOST_ERROR_PCT {
+        sentences.insert(
+            0,
+            "No model is fit for use here: the best one misses durations by more than half. Durations in mixed units do that."
+                .to_owned(),
+        );
+    }
     if let Some(learnt) = learnt.filter(|learnt| learnt.kind != winner.kind) {
         sentences.push(format!(
             "Learning does not help here: {}, the best model that learns, misses by {} and is not better in every repeat.",
@@ -70,11 +80,14 @@ pub fn verdict(scores: &[ModelScores]) -> Option<Verdict> {
     let closest = more_within.reduce(|best, next| if next.1 > best.1 { next } else { best });
     sentences.push(match closest {
         Some((other, share)) => format!(
-            "It has {:.0} % of the kernels within 5 %, where {} has {share:.0} %: it is right where slowdowns are large.",
+            "It has {:.0} % of the kernels within 5 %, fewer than {}, which has {share:.0} %.",
             mean.within_5_pct,
             title(other)
         ),
-        None => format!("It has {:.0} % of the kernels within 5 %, and {:.0} % within 15 %.", mean.within_5_pct, mean.within_15_pct),
+        None => format!(
+            "It has {:.0} % of the kernels within 5 %, and {:.0} % within 15 %.",
+            mean.within_5_pct, mean.within_15_pct
+        ),
     });
     if let (Some(unseen), Some(none)) = (winner.unseen_names, none.unseen_names)
         && winner.kind != Kind::NoSlowdown

@@ -21,6 +21,9 @@ use crate::{
 
 /// The fewest values of an arm for which its mean is resampled.
 pub const LEAST_VALUES: usize = 5;
+/// Two arms of a key whose medians are this many times apart are not in the same unit: no algorithm or protocol of a
+/// library is so much slower than its own choice on the same message.
+const MOST_RATIO: f64 = 100.0;
 /// The fewest effectively independent values of an arm for a decision about it.
 pub const LEAST_EFFECTIVE: f64 = 8.0;
 /// The probability of being faster that a decision to deploy requires.
@@ -90,13 +93,19 @@ pub fn judge(pool: &Pool, evidence: &[Option<Evidence>], seed: u64) -> JudgedKey
         attributions: pool.attributions.clone(),
         estimator: estimator(pool, &summaries),
         arms: arms(pool, &series, &summaries),
-        candidate: candidate(&summaries),
+        candidate: candidate(&summaries, evidence),
         ..KeyResult::default()
     };
     result.arms.iter_mut().zip(evidence).for_each(|(arm, evidence)| arm.evidence = *evidence);
     flags(pool, &drift, &mut result);
     let draws = match result.estimator {
         Estimator::None => vec![Vec::new(); series.len()],
+        Estimator::Resampling => {
+            let mut draws = draws(pool, &series, &summaries, drift.is_found(), seed);
+            let has_few = |of: &Summary| of.n < LEAST_VALUES;
+            draws.iter_mut().zip(&summaries).filter(|(_, of)| has_few(of)).for_each(|(draws, _)| draws.clear());
+            draws
+        }
         _ => draws(pool, &series, &summaries, drift.is_found(), seed),
     };
     let means: Vec<f64> = summaries.iter().map(|of| of.mean).collect();
@@ -129,10 +138,15 @@ fn of_runs(comparison: Comparison, certainty: &PairedResult) -> Comparison {
     }
 }
 
-/// The index of the arm with the lowest mean, `auto` aside.
-fn candidate(summaries: &[Summary]) -> Option<u32> {
-    let ran = summaries.iter().enumerate().skip(1).filter(|(_, of)| of.n > 0);
-    ran.min_by(|a, b| a.1.mean.total_cmp(&b.1.mean)).map(|(arm, _)| arm as u32)
+/// The index of the arm with the lowest mean, `auto` aside: of those that can be compared with it, if there are any.
+fn candidate(summaries: &[Summary], evidence: &[Option<Evidence>]) -> Option<u32> {
+    let is_judged =
+        |arm: usize| summaries[arm].n >= LEAST_VALUES && matches!(evidence.get(arm), Some(Some(Evidence::Test { .. })));
+    let lowest = |is_meant: &dyn Fn(usize) -> bool| {
+        let ran = (1..summaries.len()).filter(|arm| summaries[*arm].n > 0 && is_meant(*arm));
+        ran.min_by(|a, b| summaries[*a].mean.total_cmp(&summaries[*b].mean)).map(|arm| arm as u32)
+    };
+    lowest(&is_judged).or_else(|| lowest(&|_| true))
 }
 
 /// The drift of the deviations from each arm's mean, in the order of time. If arms were measured one after the other,
@@ -169,7 +183,10 @@ fn estimator(pool: &Pool, summaries: &[Summary]) -> Estimator {
         let is_uniform = lines.iter().all(|line| (line.propensity - uniform).abs() < 1e-6);
         return if is_uniform { Estimator::Rejection } else { Estimator::Weighting };
     }
-    let is_enough = summaries.iter().all(|of| of.n == 0 || of.n >= LEAST_VALUES);
+    // An arm with fewer is not judged, and does not keep the others from it.
+    let has_enough = |of: &&Summary| of.n >= LEAST_VALUES;
+    let is_enough = summaries[0].n == 0 || has_enough(&&summaries[0]);
+    let is_enough = is_enough && summaries.iter().skip(1).any(|of| has_enough(&of));
     if pool.adaptive.is_some() || !is_enough { Estimator::None } else { Estimator::Resampling }
 }
 
@@ -307,10 +324,17 @@ fn decide(pool: &Pool, drift: &Drift, summaries: &[Summary], result: &mut KeyRes
     let (decision, why) = conclusion(pool, summaries, result);
     result.decision = decision;
     sentences.insert(0, why);
+    sentences.extend(set_aside(result));
     if decision == Decision::Keep && result.candidate.is_some() {
-        let auto = &summaries[0];
-        result.lines_needed = compare::lines_needed(auto, DETECTABLE_DIFFERENCE * auto.mean);
-        if let Some(values) = compare::values_needed(auto.deviation, DETECTABLE_DIFFERENCE * auto.mean) {
+        let (auto, other) = (&summaries[0], &summaries[result.candidate.unwrap_or(0) as usize]);
+        let difference = DETECTABLE_DIFFERENCE * auto.mean;
+        // The error of a difference is made of both arms' spread; an arm that happens to vary less saves no runs.
+        let both = ((auto.deviation * auto.deviation + other.deviation * other.deviation) / 2.0).sqrt();
+        let deviation = both.max(auto.deviation);
+        let lines = [auto, other].map(|of| compare::lines_needed(&Summary { deviation, ..*of }, difference));
+        let least = |needed: u64| needed.max(LEAST_EFFECTIVE as u64);
+        result.lines_needed = lines.into_iter().flatten().max().map(least);
+        if let Some(values) = compare::values_needed(deviation, difference).map(least) {
             sentences.push(format!(
                 "To tell a gain of {:.0} % from none takes {values} independent values per arm{}.",
                 DETECTABLE_DIFFERENCE * 100.0,
@@ -372,6 +396,23 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
     // Of runs the differences tell; values within a run say nothing of the next one.
     let by_runs =
         matches!(candidate.evidence, Some(Evidence::Test { certainty, .. }) if certainty.unit != Unit::Stretch);
+    if pool.has_both_objectives {
+        return none(
+            "Some of these times are of iterations and others of collectives, which can't be compared: give logs of one kind.",
+        );
+    }
+    let ratio = candidate.median_ms / auto.median_ms;
+    if !(1.0 / MOST_RATIO..=MOST_RATIO).contains(&ratio) {
+        return (
+            Decision::None,
+            format!(
+                "{} and auto take {} and {} ms in the median, {MOST_RATIO:.0} times apart or more: are both in the same unit?",
+                candidate.arm,
+                significant(candidate.median_ms),
+                significant(auto.median_ms)
+            ),
+        );
+    }
     let gain = format!(
         "{} is {} against auto in the mean ({} and {} ms){}",
         candidate.arm,
@@ -423,6 +464,25 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
         return keep(format!("the weights are worth {:.0} lines, too few; keep auto.", estimate.ess));
     }
     (Decision::Deploy(result.candidate.unwrap_or(0)), format!("{gain}, {sure}: deploy it."))
+}
+
+/// Arms whose mean is lower than that of the candidate, or that have too few values, and that are not judged: a sentence
+/// for each.
+fn set_aside(result: &KeyResult) -> Vec<String> {
+    let Some(candidate) = result.of_candidate().filter(|_| result.estimator == Estimator::Resampling) else {
+        return Vec::new();
+    };
+    let others = result.arms.iter().skip(1).filter(|arm| arm.n > 0 && arm.arm != candidate.arm);
+    let said = others.filter_map(|arm| match (arm.n < LEAST_VALUES as u64, &arm.evidence) {
+        (true, _) => Some(format!("{} is not judged: it has {}, and {LEAST_VALUES} are needed.", arm.arm, count(arm.n, "value"))),
+        (false, Some(Evidence::None(_))) if arm.mean_ms < candidate.mean_ms => Some(format!(
+            "{} has a lower mean ({} ms) and can't be compared with auto: let it take turns with auto in several rounds.",
+            arm.arm,
+            significant(arm.mean_ms)
+        )),
+        _ => None,
+    });
+    said.collect()
 }
 
 /// A probability in words, with enough digits where it is very small.

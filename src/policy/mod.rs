@@ -16,6 +16,7 @@ pub mod bands;
 mod charts;
 pub mod chunks;
 mod command;
+mod copies;
 mod export;
 pub mod file;
 pub mod form;

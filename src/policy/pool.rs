@@ -30,6 +30,8 @@ pub struct Pool {
     pub adaptive: Option<String>,
     /// Whether each line is itself a mean of several values.
     pub of_means: bool,
+    /// Some logs have times of iterations and others of collectives, which can't be compared.
+    pub has_both_objectives: bool,
 }
 
 /// A line of a log that is attributed to an arm.
@@ -58,6 +60,7 @@ impl Pool {
             no_trace: None,
             adaptive: None,
             of_means: false,
+            has_both_objectives: false,
         }
     }
 
@@ -110,6 +113,7 @@ pub fn pools(sources: &[PooledLog<'_>]) -> Vec<Pool> {
             let pool = &mut pools[place];
             if pool.objective != source.objective {
                 pool.objective = Objective::Communication;
+                pool.has_both_objectives = true;
             }
             if !pool.attributions.contains(&source.attributed.how) {
                 pool.attributions.push(source.attributed.how);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     attribution::{self, Attributed},
-    charts, export,
+    charts, copies, export,
     file::Policy,
     iteration,
     judge::{self, JudgedKey},
@@ -118,7 +118,9 @@ impl PolicyStudy {
         (self.notes, self.files, self.replayed) = (Vec::new(), Vec::new(), None);
         let schedule = self.schedule(&settings);
         self.notes.extend(settings.schedule.notes.iter().cloned());
-        let attributed = self.attribute(&settings, &schedule);
+        let mut attributed = self.attribute(&settings, &schedule);
+        let names: Vec<&str> = self.logs.iter().map(|named| named.name.as_str()).collect();
+        self.notes.extend(copies::take_out(&mut attributed, &names));
         self.note_unused_schedules(&schedule, &attributed);
         let sources: Vec<pool::PooledLog<'_>> = attributed
             .iter()

@@ -97,6 +97,83 @@ fn a_log_cut_into_quarters_has_no_winner_among_them() {
     assert!(!deploys(&of) && of.sentences[0].contains("one after the other"), "{:?}", of.sentences);
 }
 
+/// A log in which arms take turns, each with its mean in the log's unit.
+fn in_turn(column: &str, seed: u64, lines: usize, arms: &[(&str, f64)]) -> String {
+    let mut stream = Stream::new(seed);
+    let line = |at: usize| {
+        let (arm, mean) = arms[at % arms.len()];
+        format!("allreduce,4194304,2,16,{:.4},{arm}\n", mean * (1.0 + 0.05 * stream.normal()))
+    };
+    let lines: String = (0..lines).map(line).collect();
+    format!("collective,size_bytes,num_nodes,num_gpus,{column},arm\n{lines}")
+}
+
+#[test]
+fn a_copy_of_a_log_is_no_second_run() {
+    let text = in_turn("latency_us", 5, 60, &[("auto", 100.0), ("tree/simple", 97.0)]);
+    let (header, lines) = text.split_once('\n').unwrap();
+    let twice = format!("{header}\n{lines}{lines}");
+    let alone = one(&[("rewards.log", &text)], Settings::default());
+    for (logs, said) in [
+        (vec![("rewards.log", &text), ("copy.log", &text)], "copy.log is a copy of rewards.log, and counts once"),
+        (vec![("rewards.log", &twice)], "rewards.log: the same lines stand there 2 times, and count once"),
+    ] {
+        let logs: Vec<(&str, &str)> = logs.into_iter().map(|(name, text)| (name, text.as_str())).collect();
+        let (study, studied) = study(&logs, Settings::default());
+        assert_eq!(studied.results[0], alone, "{said}");
+        assert!(study.studied().notes.iter().any(|note| note == said), "{:?}", studied.notes);
+    }
+}
+
+#[test]
+fn times_of_other_kinds_or_units_are_not_compared() {
+    let (slow, fast) = ([("auto", 10.0)], [("tree/simple", 1.0)]);
+    let logs: Vec<(String, String)> = (1..=8)
+        .flat_map(|round: u64| {
+            let name = |arm: &str| format!("rewards_{arm}_r{round:02}.log");
+            [
+                (name("auto"), in_turn("iteration_ms", round, 20, &slow)),
+                (name("tree_simple"), in_turn("latency_ms", 100 + round, 20, &fast)),
+            ]
+        })
+        .collect();
+    let of = studied(&logs);
+    assert!(of.decision == Decision::None && of.sentences[0].contains("which can't be compared"), "{:?}", of.sentences);
+    // One of them in milliseconds under a header of microseconds.
+    let text = in_turn("latency_us", 3, 400, &[("auto", 100.0), ("tree/simple", 0.09)]);
+    let of = one(&[("rewards.log", &text)], Settings::default());
+    assert!(
+        of.decision == Decision::None && of.sentences[0].ends_with("are both in the same unit?"),
+        "{:?}",
+        of.sentences
+    );
+}
+
+#[test]
+fn an_arm_with_few_values_does_not_keep_the_others_from_a_verdict() {
+    let two = in_turn("latency_us", 7, 400, &[("auto", 100.0), ("tree/simple", 80.0)]);
+    let few = in_turn("latency_us", 8, 3, &[("ring/simple", 50.0)]);
+    let (_, few) = few.split_once('\n').unwrap();
+    let of = one(&[("rewards.log", &format!("{two}{few}"))], Settings::default());
+    assert!(deploys(&of) && of.chosen() == Arm::parse("tree/simple").unwrap(), "{:?}", of.sentences);
+    let said = "ring/simple is not judged: it has 3 values, and 5 are needed.";
+    assert!(of.sentences.iter().any(|sentence| sentence == said), "{:?}", of.sentences);
+}
+
+#[test]
+fn an_arm_that_varies_more_needs_more_values() {
+    let mut stream = Stream::new(9);
+    let line = |at: usize| match at % 2 {
+        0 => format!("allreduce,4194304,2,16,{:.4},auto\n", 100.0 + stream.normal()),
+        _ => format!("allreduce,4194304,2,16,{:.4},tree/simple\n", if stream.unit() < 0.5 { 40.0 } else { 160.0 }),
+    };
+    let lines: String = (0..120).map(line).collect();
+    let text = format!("collective,size_bytes,num_nodes,num_gpus,latency_us,arm\n{lines}");
+    let of = one(&[("rewards.log", &text)], Settings::default());
+    // 2 · (2.487 / 5)² · (60² + 1) / 2, and not those of auto alone, which would be one.
+    assert!(of.lines_needed.is_some_and(|lines| (700..1500).contains(&lines)), "{:?}", of.sentences);
+}
+
 #[test]
 fn where_nothing_can_be_gained_the_library_keeps_the_choice() {
     let text = simulate::log(&simulate::worlds()[3].1, &simulate::ARMS, 64 << 20, 100, 1);

@@ -94,7 +94,8 @@ pub fn arms(of: &KeyResult) -> Listing {
             Entry::number(arm.slow_share.map(|share| share * 100.0), |pct| format!("{pct:.0}")),
             p(beside.and_then(|_| arm.p_better())),
             p(arm.comparison.map(|of| of.p_best)),
-            Entry::number(beside.map(|of| of.gain_pct), percent),
+            // Without the library's own choice there is nothing to gain over.
+            Entry::number(beside.filter(|_| of.arms[0].n > 0).map(|of| of.gain_pct), percent),
         ]
     };
     Listing { columns, rows: of.arms.iter().map(row).collect() }

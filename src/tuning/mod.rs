@@ -29,6 +29,7 @@ pub mod compare;
 pub mod conf;
 pub mod coverage;
 pub mod decision;
+pub mod doubts;
 pub mod export;
 pub mod extrapolation;
 pub mod features;

@@ -19,6 +19,7 @@ use crate::{
             reader::Reader,
         },
         decision::Decision,
+        doubts::doubts,
         listing, plan,
         platform::Platform,
         result::{Group, Recommendation},
@@ -117,6 +118,7 @@ pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Re
     sections.extend(journals.iter().filter_map(|(_, journal)| history::section(journal, None, false)));
     sections.extend(measurements::next(plan));
     sections.extend(left_out::section(&problems));
+    notes.extend(doubts(answer));
     if !notes.is_empty() {
         sections.push(Section { title: "What must be known".into(), text: notes, ..Section::default() });
     }

@@ -310,6 +310,22 @@ fn what_leaves_comes_back() {
 }
 
 #[test]
+fn durations_in_other_units_are_named() {
+    let told = |alone: &str| {
+        let text = format!("{STATISTICS}1,a,a(),{alone},120,0.5,\n2,b,b(),100,130,0.5,\n3,c,c(),100,110,0.2,\n");
+        let FileContent::Kernels(part) = open("stats.csv", text.as_bytes()).1 else { panic!() };
+        let loaded = bring_together(vec![NamedKernelFile { name: "stats.csv".into(), part: *part }]);
+        collectune::overlap::checks::check(&loaded.datasets[0])
+            .first()
+            .map(|check| check.sentence())
+            .unwrap_or_default()
+    };
+    let said = "the durations of 1 kernel of 3 (the first in line 2) are 20 times apart or more";
+    assert!(told("0.1").starts_with(said) && told("100000").starts_with(said), "{}", told("0.1"));
+    assert!(!told("90").contains("unit"), "{}", told("90"));
+}
+
+#[test]
 fn rows_that_can_not_be_used_are_located() {
     let text = format!(
         "{STATISTICS}1,a,a(),100,120,0.5,0.4\n2,b,b(),fast,120,0.5,0.4\n3,c,c(),100,120,1.5,0.4\n4,d,d(),-100,120,0.5,0.4\n\

@@ -712,6 +712,28 @@ fn bad_files_are_told_where() {
     let two = format!("2\n{HEADER}0,1,500,50\n0,1,700,25\n1,0,500,inf\n");
     let merged = read::read(&two, "x", Options { merge: true, ..Options::default() }).unwrap();
     assert_eq!(merged.topology.links[0], Link { from: 0, to: 1, latency_ns: 700.0, bandwidth: 75.0 });
+    // Units in brackets, or behind an underscore or a blank, count as well; bits are no bytes.
+    for (latency, latency_ns) in
+        [("latency_ms", 5e6), ("Latency [us]", 5e3), ("latency_s", 5e9), ("Latency us", 5e3), ("latency", 5.0)]
+    {
+        for bandwidth in ["bandwidth_GBps", "Bandwidth [GB/s]", "bandwidth (gb/s)", "Bandwidth GB/s", "bandwidth"] {
+            let text = format!("2\nsrc,dst,{latency},{bandwidth}\n0,1,5,50\n1,0,5,50\n");
+            let links = read::read(&text, "x", Options::default()).unwrap().topology.links;
+            assert_eq!(links[0], Link { from: 0, to: 1, latency_ns, bandwidth: 50.0 }, "{latency}, {bandwidth}");
+        }
+    }
+    for header in [
+        "Latency (ns),Bandwidth (Gb/s)",
+        "Latency (ns),Bandwidth [Gbit/s]",
+        "Latency (ns),Bandwidth_Gbps",
+        "Latency (ns),bandwidth_gbps",
+        "Latency (ns),Bandwidth MB/s",
+        "latency_minutes_sec,Bandwidth (GB/s)",
+    ] {
+        let text = format!("2\nSrc,Dest,{header}\n0,1,5,50\n1,0,5,50\n");
+        let error = read::read(&text, "x", Options::default()).unwrap_err().to_string();
+        assert!(error.contains("has a unit that is not read"), "{header}: {error}");
+    }
     // Any order of columns, tabs, decimals, microseconds, no header at all.
     let other =
         read::read("3\nBandwidth (GiB/s)\tDst\tsource\tLatency (us)\n50.5\t1\t0\t0.5\n", "x", Options::default())

@@ -13,6 +13,7 @@ use crate::{
     report::Workbench,
     tuning::{
         decision::{Decision, words},
+        doubts::doubts,
         result::{MeasuredBusbw, Recommendation, Source},
         wording::{Advice, advice, repeats, sentence, source, support, support_meaning},
     },
@@ -142,9 +143,7 @@ fn notes(recommendation: &Recommendation) -> Vec<String> {
             percent(noise.visible_gain_pct)
         ));
     }
-    if let Some(witness) = recommendation.out_of_place.filter(|witness| witness.contradicts) {
-        notes.push(format!("The out-of-place runs contradict it: {}", percent(witness.gain_pct)));
-    }
+    notes.extend(doubts(std::slice::from_ref(recommendation)));
     notes
 }
 

@@ -12,7 +12,7 @@ use crate::{
         table, terminal,
     },
     collective::{Scale, Workload},
-    tuning::{export, listing, platform::Library, result::Group, wording},
+    tuning::{doubts::doubts, export, listing, platform::Library, result::Group, wording},
     units::{Size, significant},
 };
 
@@ -100,6 +100,7 @@ impl Predict {
                 significant(busbw)
             ))
         }));
+        terminal::say_notes(doubts(&answers));
         let mut cannot: Vec<String> =
             workloads.iter().flat_map(|workload| study.cannot_run(&parameters.search, workload)).collect();
         cannot.dedup();

@@ -466,8 +466,8 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
     (Decision::Deploy(result.candidate.unwrap_or(0)), format!("{gain}, {sure}: deploy it."))
 }
 
-/// Arms whose mean is lower than that of the candidate, or that have too few values, and that are not judged: a sentence
-/// for each.
+/// Arms whose mean is lower than that of the candidate, or that have too few values, and that are not judged: a
+/// sentence for each.
 fn set_aside(result: &KeyResult) -> Vec<String> {
     let Some(candidate) = result.of_candidate().filter(|_| result.estimator == Estimator::Resampling) else {
         return Vec::new();

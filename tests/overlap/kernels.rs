@@ -317,7 +317,7 @@ fn durations_in_other_units_are_named() {
         let loaded = bring_together(vec![NamedKernelFile { name: "stats.csv".into(), part: *part }]);
         collectune::overlap::checks::check(&loaded.datasets[0])
             .first()
-            .map(|check| check.sentence())
+            .map(collectune::overlap::checks::Check::sentence)
             .unwrap_or_default()
     };
     let said = "the durations of 1 kernel of 3 (the first in line 2) are 20 times apart or more";

@@ -358,8 +358,8 @@ impl EstimateSettings {
         }))
     }
 
-    /// Sequences of a step: as given for all replicas or for each, or about four million tokens, in as many sequences as
-    /// all GPUs can share.
+    /// Sequences of a step: as given for all replicas or for each, or about four million tokens, in as many sequences
+    /// as all GPUs can share.
     pub fn batch(&self) -> u64 {
         let of_layout = self
             .replica_batch

@@ -224,7 +224,7 @@ mod tests {
         let [first, other, unknown] = [number("2.28.3", 1), number("2.29.2", 2), number("", 1)];
         let conf = b"allreduce,0,2000000,ring,ll,8,2,16\n";
         let judged = |of_default: u16, of_conf: u16| {
-            let of = |i: u16| if i % 2 == 0 { of_default } else { of_conf };
+            let of = |i: u16| if i.is_multiple_of(2) { of_default } else { of_conf };
             let mut rows: Vec<Row> = (0..6)
                 .map(|i| Row { origin: of(i), ..row(i, 10.0 + f64::from(i % 2) + f64::from(i) / 100.0) })
                 .collect();

@@ -147,8 +147,8 @@ pub fn least_runs(limit: f64) -> usize {
 }
 
 /// The middle of the ratios second / first over all pairs, as logarithm (Hodges and Lehmann 1963), with the interval
-/// that misses equal medians with a probability of at most `miss` at either end: (low, middle, high). `None` where an arm
-/// is empty, or where there are too few runs for any interval to be that sure.
+/// that misses equal medians with a probability of at most `miss` at either end: (low, middle, high). `None` where an
+/// arm is empty, or where there are too few runs for any interval to be that sure.
 pub fn ratio(first: &[f64], second: &[f64], miss: f64) -> Option<(f64, f64, f64)> {
     let mut ratios: Vec<f64> = first.iter().flat_map(|a| second.iter().map(move |b| ln(b / a))).collect();
     ratios.retain(|ratio| ratio.is_finite());

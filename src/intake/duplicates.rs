@@ -1,10 +1,7 @@
 //! Finds runs that stand twice: in two files, or in one.
 
 use crate::{order::CompactSort, units::count};
-use std::{
-    collections::BTreeSet,
-    hash::{Hash, Hasher},
-};
+use std::hash::{Hash, Hasher};
 
 use fnv::FnvHasher;
 
@@ -39,7 +36,7 @@ pub(super) fn take_out_copies(files: &[FileReport], rows: &mut Vec<Row>) -> Vec<
         pairs.extend(next.map(|two| (two[0].0, two[1].1 - two[0].1, two[1].1)));
     }
     pairs.compact_sort();
-    let mut copies: BTreeSet<(u16, u32)> = BTreeSet::new();
+    let mut copies: Vec<(u16, u32)> = Vec::new();
     let mut notes = Vec::new();
     for block in pairs.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|block| block.len() >= LEAST) {
         let (file, distance) = (block[0].0, block[0].1);
@@ -56,7 +53,8 @@ pub(super) fn take_out_copies(files: &[FileReport], rows: &mut Vec<Row>) -> Vec<
         ));
     }
     if !copies.is_empty() {
-        rows.retain(|row| !copies.contains(&(row.file, row.line)));
+        copies.compact_sort();
+        rows.retain(|row| copies.binary_search(&(row.file, row.line)).is_err());
     }
     notes
 }

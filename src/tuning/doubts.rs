@@ -1,12 +1,7 @@
 //! What the measurements say against answers of their own: sentences that stand beside these.
 
-use std::collections::BTreeMap;
-
 use super::result::Recommendation;
-use crate::{
-    collective::{Collective, Scale},
-    units::{Size, percent},
-};
+use crate::units::{Size, percent};
 
 /// The default may differ from the same configuration asked for by this much, in per cent, before it is said.
 const LEAST_DIFFERENCE_PCT: f64 = 5.0;
@@ -15,16 +10,15 @@ const LEAST_DIFFERENCE_PCT: f64 = 5.0;
 const MOST_LISTED: usize = 6;
 
 /// Where the default ran the configuration that is chosen and took another time, and where out-of-place runs
-/// contradict the choice: a sentence each for a collective and scale, without a full stop.
+/// contradict the choice: a sentence each for a collective and scale, without a full stop. Answers of one scale follow
+/// each other.
 pub fn doubts(answers: &[Recommendation]) -> Vec<String> {
-    let mut groups: BTreeMap<(Collective, Scale), Vec<&Recommendation>> = BTreeMap::new();
-    for answer in answers {
-        groups.entry((answer.workload.collective, answer.workload.scale)).or_default().push(answer);
-    }
     let mut said = Vec::new();
-    for ((collective, scale), answers) in groups {
+    let group = |answer: &Recommendation| (answer.workload.collective, answer.workload.scale);
+    for answers in answers.chunk_by(|a, b| group(a) == group(b)) {
+        let (collective, scale) = group(&answers[0]);
         let of = format!("{collective} on {scale}");
-        if let Some(sizes) = listed(&answers, same_but_other) {
+        if let Some(sizes) = listed(answers, same_but_other) {
             said.push(format!(
                 "{of}: the default ran the chosen configuration itself, and was measured against it at {sizes}: the two were measured \
                  in another state, so that gains over the default may be wrong here. Measure both in turn"
@@ -32,7 +26,7 @@ pub fn doubts(answers: &[Recommendation]) -> Vec<String> {
         }
         let contradicts =
             |answer: &Recommendation| answer.out_of_place.filter(|check| check.contradicts).map(|check| check.gain_pct);
-        if let Some(sizes) = listed(&answers, contradicts) {
+        if let Some(sizes) = listed(answers, contradicts) {
             said.push(format!("{of}: the gain by the out-of-place runs contradicts the one shown at {sizes}"));
         }
     }
@@ -48,7 +42,7 @@ fn same_but_other(answer: &Recommendation) -> Option<f64> {
 }
 
 /// Sizes with their gains, `64 MiB (−60.5 %), 256 MiB (−58.2 %) and 3 more`; `None` of none.
-fn listed(answers: &[&Recommendation], gain_pct: impl Fn(&Recommendation) -> Option<f64>) -> Option<String> {
+fn listed(answers: &[Recommendation], gain_pct: impl Fn(&Recommendation) -> Option<f64>) -> Option<String> {
     let all: Vec<String> = answers
         .iter()
         .filter_map(|answer| Some(format!("{} ({})", Size(answer.workload.size_bytes), percent(gain_pct(answer)?))))
@@ -62,7 +56,7 @@ fn listed(answers: &[&Recommendation], gain_pct: impl Fn(&Recommendation) -> Opt
 mod tests {
     use super::*;
     use crate::{
-        collective::{Algorithm, Configuration, Protocol, Workload},
+        collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
         tuning::{
             decision::{Gain, NoiseBasis, OutOfPlaceCheck},
             result::MeasuredBusbw,

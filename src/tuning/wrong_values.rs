@@ -1,96 +1,98 @@
 //! Configurations that computed wrong values are no candidates, however fast they are.
 
-use std::collections::BTreeMap;
-
 use super::read::{Row, RunKind};
 use crate::{
-    collective::{Algorithm, Collective, Configuration, Protocol, Scale},
+    collective::{Algorithm, Collective, Configuration, Scale},
     units::{Size, count},
 };
 
-/// The runs of a configuration from which wrong values came.
-#[derive(Clone, Copy, Default)]
+/// The runs of a configuration on a collective and scale from which wrong values came.
 struct WrongRuns {
+    group: (Collective, Scale),
+    kind: RunKind,
+    ran: Configuration,
     runs: u64,
     /// The least and the largest size at which it happened, in bytes.
-    sizes: Option<(u64, u64)>,
+    sizes: (u64, u64),
+}
+
+impl WrongRuns {
+    fn has(&self, row: &Row) -> bool {
+        let group = (row.workload.collective, row.workload.scale);
+        // The default is one, whatever ran.
+        (self.group, self.kind) == (group, row.kind) && (self.ran == row.ran || row.kind == RunKind::Default)
+    }
+
+    fn in_words(&self) -> String {
+        let who = if self.kind == RunKind::Default { "the default".to_owned() } else { self.ran.to_string() };
+        let (least, most) = self.sizes;
+        let sizes = if least < most { format!("{} to {}", Size(least), Size(most)) } else { Size(least).to_string() };
+        format!("{who} ({}, {sizes})", count(self.runs, "run"))
+    }
 }
 
 /// Takes out the rows from which wrong values came, and all others of their configurations on the same collective and
 /// scale. The default stays but for the wrong rows, since everything is compared with it, and so does a configuration
 /// whose name is not known. A note for each collective and scale says what was taken out.
 pub fn take_out(rows: &mut Vec<Row>) -> Vec<String> {
-    type Group = (Collective, Scale);
-    let mut wrong: BTreeMap<Group, BTreeMap<(RunKind, Configuration), WrongRuns>> = BTreeMap::new();
+    let mut wrong: Vec<WrongRuns> = Vec::new();
     for row in rows.iter().filter(|row| row.marks.has_wrong_values) {
-        let group = wrong.entry((row.workload.collective, row.workload.scale)).or_default();
-        let found = group.entry(key(row)).or_default();
-        found.runs += u64::from(row.repeats);
-        let size = row.workload.size_bytes;
-        let (least, most) = found.sizes.unwrap_or((size, size));
-        found.sizes = Some((least.min(size), most.max(size)));
+        let (group, size) = ((row.workload.collective, row.workload.scale), row.workload.size_bytes);
+        match wrong.iter_mut().find(|found| found.has(row)) {
+            Some(found) => {
+                found.runs += u64::from(row.repeats);
+                found.sizes = (found.sizes.0.min(size), found.sizes.1.max(size));
+            }
+            None => wrong.push(WrongRuns {
+                group,
+                kind: row.kind,
+                ran: row.ran,
+                runs: row.repeats.into(),
+                sizes: (size, size),
+            }),
+        }
     }
-    if wrong.is_empty() {
+    let mut groups: Vec<((Collective, Scale), u64)> = Vec::new();
+    for found in &wrong {
+        if !groups.iter().any(|(group, _)| *group == found.group) {
+            groups.push((found.group, 0));
+        }
+    }
+    if groups.is_empty() {
         return Vec::new();
     }
-    let mut others: BTreeMap<Group, u64> = BTreeMap::new();
-    let is_candidate = |kind: RunKind, ran: Configuration| kind == RunKind::Asked && ran.algorithm != Algorithm::None;
     rows.retain(|row| {
-        let group = (row.workload.collective, row.workload.scale);
-        let is_wrong = row.marks.has_wrong_values;
-        let is_of_wrong = wrong.get(&group).is_some_and(|found| found.contains_key(&key(row)));
-        if !is_wrong && is_of_wrong && is_candidate(row.kind, row.ran) {
-            *others.entry(group).or_default() += 1;
-            return false;
+        let is_candidate = row.kind == RunKind::Asked && row.ran.algorithm != Algorithm::None;
+        let is_of_wrong = !row.marks.has_wrong_values && is_candidate && wrong.iter().any(|found| found.has(row));
+        if is_of_wrong {
+            let group = (row.workload.collective, row.workload.scale);
+            groups.iter_mut().filter(|(of, _)| *of == group).for_each(|(_, others)| *others += 1);
         }
-        !is_wrong
+        !row.marks.has_wrong_values && !is_of_wrong
     });
-    wrong
-        .iter()
-        .map(|((collective, scale), found)| note((*collective, *scale), found, others.get(&(*collective, *scale))))
-        .collect()
+    groups.iter().map(|(group, others)| note(*group, &wrong, *others)).collect()
 }
 
-/// The default is one, whatever ran.
-fn key(row: &Row) -> (RunKind, Configuration) {
-    let any = Configuration { algorithm: Algorithm::None, protocol: Protocol::None, channels: 0 };
-    (row.kind, if row.kind == RunKind::Default { any } else { row.ran })
-}
-
-fn note(
-    (collective, scale): (Collective, Scale),
-    found: &BTreeMap<(RunKind, Configuration), WrongRuns>,
-    others: Option<&u64>,
-) -> String {
+fn note(group: (Collective, Scale), wrong: &[WrongRuns], others: u64) -> String {
     const MAX_NAMED: usize = 6;
-    let named = found.iter().take(MAX_NAMED).map(|((kind, ran), wrong)| {
-        let who = if *kind == RunKind::Default { "the default".to_owned() } else { ran.to_string() };
-        let sizes = match wrong.sizes {
-            Some((least, most)) if least < most => format!("{} to {}", Size(least), Size(most)),
-            sizes => Size(sizes.unwrap_or_default().0).to_string(),
-        };
-        format!("{who} ({}, {sizes})", count(wrong.runs, "run"))
-    });
-    let mut note =
-        format!("Wrong values of {collective} on {scale} came out of {}", named.collect::<Vec<_>>().join(", "));
-    if found.len() > MAX_NAMED {
-        note += &format!(" and {} more", found.len() - MAX_NAMED);
-    }
-    match others {
-        Some(rows) => {
-            let (rows, are) = (count(*rows, "other row"), if *rows == 1 { "is" } else { "are" });
-            note += &format!(". Such a configuration is no candidate: {rows} of it {are} not used either");
-        }
-        None => note += ". Such runs are not used",
-    }
-    note
+    let all: Vec<String> = wrong.iter().filter(|found| found.group == group).map(WrongRuns::in_words).collect();
+    let shown = all[..all.len().min(MAX_NAMED)].join(", ");
+    let more = all.len().saturating_sub(MAX_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let (collective, scale) = group;
+    let rest = match others {
+        0 => "Such runs are not used".to_owned(),
+        1 => "Such a configuration is no candidate: 1 other row of it is not used either".to_owned(),
+        _ => format!("Such a configuration is no candidate: {} of it are not used either", count(others, "other row")),
+    };
+    format!("Wrong values of {collective} on {scale} came out of {shown}{more}. {rest}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        collective::Workload,
+        collective::{Protocol, Workload},
         tuning::read::{RowMarks, Sample},
     };
 

@@ -1,9 +1,6 @@
 //! The best layout on as many GPUs, of all that are possible and fit into memory.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::ControlFlow,
-};
+use std::{collections::BTreeMap, ops::ControlFlow};
 
 use super::{
     answer::Calibrated,
@@ -253,9 +250,14 @@ fn frontier(found: &mut [RankedLayout]) -> Vec<RankedLayout> {
 
 /// Of layouts by time, the first of each pair of tensor and pipeline degree.
 fn by_degrees(found: &[RankedLayout]) -> Vec<RankedLayout> {
-    let mut seen = BTreeSet::new();
-    let is_first = |layout: &&RankedLayout| seen.insert((layout.degrees.tensor, layout.degrees.pipeline));
-    found.iter().filter(is_first).cloned().collect()
+    let mut first: Vec<RankedLayout> = Vec::new();
+    let pair = |layout: &RankedLayout| (layout.degrees.tensor, layout.degrees.pipeline);
+    for layout in found {
+        if !first.iter().any(|known| pair(known) == pair(layout)) {
+            first.push(layout.clone());
+        }
+    }
+    first
 }
 
 /// How often each is the fastest in draws of the factors, common to all, and of its own error.

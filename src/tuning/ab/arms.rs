@@ -1,9 +1,6 @@
 //! Logs of a campaign become per-size files: a log's name tells its arm.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write,
-};
+use std::{collections::BTreeMap, fmt::Write};
 
 use super::{
     read::{BALANCED, COLLECTIVE, DIFFER, EMPTY, RANKS, WRONG},
@@ -11,7 +8,7 @@ use super::{
 };
 use crate::{
     collective::{Collective, Scale},
-    order::CompactCollect,
+    order::{CompactCollect, CompactSort},
     tuning::{
         aggregate::Target,
         origin::{Aspect, Origins},
@@ -26,20 +23,30 @@ type Runs = BTreeMap<(u32, u16, u32), f64>;
 #[derive(Default)]
 struct LoggedCampaign {
     sizes: BTreeMap<u64, BTreeMap<AbArm, Runs>>,
-    /// The files of each arm.
-    files: BTreeMap<AbArm, BTreeSet<u32>>,
-    /// The origins of the rows of each arm.
-    origins: BTreeMap<AbArm, BTreeSet<u16>>,
-    /// The sizes at which wrong values came out of a run of an arm, in bytes.
-    wrong: BTreeMap<AbArm, BTreeSet<u64>>,
+    /// The arms with their files.
+    files: Vec<(AbArm, u32)>,
+    /// The arms with the origins of their rows.
+    origins: Vec<(AbArm, u32)>,
+    /// The arms with the sizes at which wrong values came out of a run, in bytes.
+    wrong: Vec<(AbArm, u64)>,
+}
+
+fn add<T: PartialEq>(all: &mut Vec<T>, one: T) {
+    if !all.contains(&one) {
+        all.push(one);
+    }
 }
 
 impl LoggedCampaign {
     /// What two arms state differently, in words; empty where they agree, or one of them does not say it.
     fn differences(&self, arm: AbArm, origins: &Origins) -> String {
-        let values = |arm: AbArm, aspect: usize| -> BTreeSet<&str> {
-            let of_arm = self.origins.get(&arm).into_iter().flatten();
-            of_arm.filter_map(|number| origins.get(*number).values()[aspect].as_deref()).collect()
+        let values = |arm: AbArm, aspect: usize| {
+            let of_arm = self.origins.iter().filter(|(of, _)| *of == arm);
+            let stated = of_arm.filter_map(|(_, number)| origins.get(*number as u16).values()[aspect].as_deref());
+            let mut all: Vec<&str> = stated.collect();
+            all.compact_sort();
+            all.dedup();
+            all
         };
         let differs = |aspect: &Aspect| {
             let [default, other] = [AbArm::Default, arm].map(|arm| values(arm, *aspect as usize));
@@ -69,10 +76,10 @@ pub fn take(rows: &mut Vec<Row>, origins: &Origins, names: &[(u32, &str)]) -> Ta
         let Some((arm, repeat)) = arm_of.get(&u32::from(row.file)) else { return true };
         if let Some(sample) = row.in_place.or(row.out_of_place) {
             let campaign = campaigns.entry((row.workload.collective, row.workload.scale)).or_default();
-            campaign.files.entry(*arm).or_default().insert(row.file.into());
-            campaign.origins.entry(*arm).or_default().insert(row.origin);
+            add(&mut campaign.files, (*arm, row.file.into()));
+            add(&mut campaign.origins, (*arm, row.origin.into()));
             if row.marks.has_wrong_values {
-                campaign.wrong.entry(*arm).or_default().insert(row.workload.size_bytes);
+                add(&mut campaign.wrong, (*arm, row.workload.size_bytes));
                 return *arm == AbArm::Default;
             }
             let runs = campaign.sizes.entry(row.workload.size_bytes).or_default().entry(*arm).or_default();
@@ -82,11 +89,11 @@ pub fn take(rows: &mut Vec<Row>, origins: &Origins, names: &[(u32, &str)]) -> Ta
     });
     let mut taken = TakenComparisons::default();
     for ((collective, scale), campaign) in campaigns {
-        let has = |arm: AbArm| campaign.files.contains_key(&arm);
+        let files = |arm: AbArm| campaign.files.iter().filter(move |(of, _)| *of == arm).map(|(_, file)| *file);
+        let has = |arm: AbArm| files(arm).next().is_some();
         for arm in [AbArm::Conf, AbArm::Empty].into_iter().filter(|arm| has(*arm) && has(AbArm::Default)) {
-            let files = campaign.files[&AbArm::Default].union(&campaign.files[&arm]);
-            taken.files.extend(files);
-            let first = campaign.files[&arm].first().copied().unwrap_or_default();
+            taken.files.extend(files(AbArm::Default).chain(files(arm)));
+            let first = files(arm).min().unwrap_or_default();
             taken.texts.push((first, text((collective, scale), arm, &campaign, origins)));
         }
     }
@@ -103,7 +110,9 @@ fn text((collective, scale): (Collective, Scale), arm: AbArm, of: &LoggedCampaig
     if !differences.is_empty() {
         text += &format!("{DIFFER}{differences}\n");
     }
-    for size_bytes in of.wrong.get(&arm).into_iter().flatten() {
+    let mut wrong: Vec<u64> = of.wrong.iter().filter(|(of, _)| *of == arm).map(|(_, size)| *size).collect();
+    wrong.compact_sort();
+    for size_bytes in wrong {
         text += &format!("{WRONG}{size_bytes}\n");
     }
     text += "nodes,size_bytes,def_runs,cfg_runs\n";
@@ -159,7 +168,7 @@ mod tests {
         let mut rows: Vec<Row> = (0..10).map(|i| row(i, 10.0 + f64::from(i % 3) + f64::from(i) / 100.0)).collect();
         let taken = take(&mut rows, &Origins::default(), &names);
         let texts = taken.texts;
-        assert_eq!(taken.files.iter().copied().collect::<BTreeSet<u32>>(), (0..9).collect());
+        assert_eq!(taken.files.iter().copied().collect::<std::collections::BTreeSet<u32>>(), (0..9).collect());
         assert_eq!(rows.iter().map(|row| row.file).collect::<Vec<_>>(), [0, 3, 6, 9]);
         assert_eq!(texts.len(), 2);
         let conf = b"allreduce,0,2000000,ring,ll,8,2,16\n";

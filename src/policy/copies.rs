@@ -1,6 +1,7 @@
 //! Logs that say the same twice: copies of a run are no second run.
 
 use super::attribution::{Attributed, Observation};
+use crate::order::CompactSort;
 
 /// The fewest lines of a copy, and the fewest different latencies among them: fewer may well be equal by chance.
 const LEAST: [usize; 2] = [5, 3];
@@ -16,8 +17,8 @@ pub fn take_out(logs: &mut [Option<Attributed>], names: &[&str]) -> Vec<String> 
         let (before, rest) = logs.split_at_mut(index);
         let Some(log) = &mut rest[0] else { continue };
         let lines = log.lines.len();
-        let repeats = (2..=MOST_REPEATS).rev().filter(|times| lines.is_multiple_of(*times));
-        let repeated = repeats.into_iter().find(|times| {
+        let mut repeats = (2..=MOST_REPEATS).rev().filter(|times| lines > 0 && lines.is_multiple_of(*times));
+        let repeated = repeats.find(|times| {
             let mut parts = log.lines.chunks(lines / times);
             let first = parts.next().unwrap_or_default();
             is_long_enough(first) && parts.all(|part| is_same(first, part))
@@ -39,7 +40,7 @@ pub fn take_out(logs: &mut [Option<Attributed>], names: &[&str]) -> Vec<String> 
 
 fn is_long_enough(lines: &[Observation]) -> bool {
     let mut latencies: Vec<u64> = lines.iter().map(|line| line.latency_ms.to_bits()).collect();
-    crate::order::CompactSort::compact_sort(&mut latencies[..]);
+    latencies.compact_sort();
     latencies.dedup();
     lines.len() >= LEAST[0] && latencies.len() >= LEAST[1]
 }

@@ -93,7 +93,8 @@ pub struct RowMarks {
     /// The algorithm was printed with RCCL's WarpSpeed mark (`RING*`).
     pub warp_speed: bool,
     /// Wrong values came out of the run: it is no measurement, and its configuration no candidate
-    /// ([`super::wrong_values`]).
+    /// ([`super::wrong_values`]). No point has it, and no file.
+    #[serde(skip)]
     pub has_wrong_values: bool,
 }
 

@@ -155,6 +155,19 @@ pub fn count(number: u64, noun: &str) -> String {
     format!("{} {}", grouped(number), counted_noun(number, noun))
 }
 
+/// The first names of a list, `a, b and 3 more`.
+///
+/// ```
+/// assert_eq!(collectune::units::first_of(2, &[1, 2, 3], i32::to_string), "1, 2 and 1 more");
+/// ```
+pub fn first_of<T>(most: usize, all: &[T], name: impl Fn(&T) -> String) -> String {
+    let named = all.iter().take(most).map(name).collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(most) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
 /// The form of a noun after a number: `launch` after 1, `launches` after 2.
 pub fn counted_noun(number: u64, noun: &str) -> String {
     let plural = if noun.ends_with("ch") { "es" } else { "s" };

@@ -98,16 +98,13 @@ pub fn judge(pool: &Pool, evidence: &[Option<Evidence>], seed: u64) -> JudgedKey
     };
     result.arms.iter_mut().zip(evidence).for_each(|(arm, evidence)| arm.evidence = *evidence);
     flags(pool, &drift, &mut result);
-    let draws = match result.estimator {
+    let mut draws = match result.estimator {
         Estimator::None => vec![Vec::new(); series.len()],
-        Estimator::Resampling => {
-            let mut draws = draws(pool, &series, &summaries, drift.is_found(), seed);
-            let has_few = |of: &Summary| of.n < LEAST_VALUES;
-            draws.iter_mut().zip(&summaries).filter(|(_, of)| has_few(of)).for_each(|(draws, _)| draws.clear());
-            draws
-        }
         _ => draws(pool, &series, &summaries, drift.is_found(), seed),
     };
+    if result.estimator == Estimator::Resampling {
+        draws.iter_mut().zip(&summaries).filter(|(_, of)| !has_enough(of)).for_each(|(draws, _)| draws.clear());
+    }
     let means: Vec<f64> = summaries.iter().map(|of| of.mean).collect();
     for (arm, comparison) in result.arms.iter_mut().zip(compare::compare(&draws, &means, 0)) {
         arm.comparison = match (comparison, arm.evidence) {
@@ -138,10 +135,15 @@ fn of_runs(comparison: Comparison, certainty: &PairedResult) -> Comparison {
     }
 }
 
+/// Whether an arm has values to draw from.
+const fn has_enough(of: &Summary) -> bool {
+    of.n >= LEAST_VALUES
+}
+
 /// The index of the arm with the lowest mean, `auto` aside: of those that can be compared with it, if there are any.
 fn candidate(summaries: &[Summary], evidence: &[Option<Evidence>]) -> Option<u32> {
     let is_judged =
-        |arm: usize| summaries[arm].n >= LEAST_VALUES && matches!(evidence.get(arm), Some(Some(Evidence::Test { .. })));
+        |arm: usize| has_enough(&summaries[arm]) && matches!(evidence.get(arm), Some(Some(Evidence::Test { .. })));
     let lowest = |is_meant: &dyn Fn(usize) -> bool| {
         let ran = (1..summaries.len()).filter(|arm| summaries[*arm].n > 0 && is_meant(*arm));
         ran.min_by(|a, b| summaries[*a].mean.total_cmp(&summaries[*b].mean)).map(|arm| arm as u32)
@@ -183,10 +185,9 @@ fn estimator(pool: &Pool, summaries: &[Summary]) -> Estimator {
         let is_uniform = lines.iter().all(|line| (line.propensity - uniform).abs() < 1e-6);
         return if is_uniform { Estimator::Rejection } else { Estimator::Weighting };
     }
-    // An arm with fewer is not judged, and does not keep the others from it.
-    let has_enough = |of: &&Summary| of.n >= LEAST_VALUES;
-    let is_enough = summaries[0].n == 0 || has_enough(&&summaries[0]);
-    let is_enough = is_enough && summaries.iter().skip(1).any(|of| has_enough(&of));
+    // Another arm with fewer is not judged, and does not keep the others from it.
+    let [auto, others @ ..] = summaries else { return Estimator::None };
+    let is_enough = (auto.n == 0 || has_enough(auto)) && others.iter().any(has_enough);
     if pool.adaptive.is_some() || !is_enough { Estimator::None } else { Estimator::Resampling }
 }
 
@@ -384,7 +385,9 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
                  too high by luck as well as by merit. All that is sure: the best arm is not faster than {} ms, the lowest value seen.",
                     significant(lowest)
                 ),
-                None => format!("An arm has fewer than {LEAST_VALUES} values: too few to draw from."),
+                None => {
+                    format!("Auto, or every other arm, has fewer than {LEAST_VALUES} values: too few to draw from.")
+                }
             },
         );
     }

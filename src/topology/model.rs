@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::shape::Shape;
-use crate::order::CompactSort;
+use crate::{order::CompactSort, units::first_of};
 
 /// The unit in which bandwidths are given: binary or decimal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,11 +151,7 @@ impl Topology {
         let Ok((graph, _)) = self.graph(1 << 20) else { return Vec::new() };
         let mut notes = Vec::new();
         let all = || 0..self.nodes;
-        let list = |nodes: Vec<u32>| {
-            let more = nodes.len().saturating_sub(5);
-            let named: Vec<String> = nodes.iter().take(5).map(|node| self.label(*node)).collect();
-            named.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
-        };
+        let list = |nodes: Vec<u32>| first_of(5, &nodes, |node| self.label(*node));
         let mut say = |nodes: Vec<u32>, one: &str, many: &str| match nodes.len() {
             0 => {}
             1 => notes.push(format!("Node {} {one}", list(nodes))),

@@ -10,7 +10,7 @@ use crate::{
 pub struct DegreeTime {
     /// GPUs among which each matrix is split.
     pub tensor: u32,
-    /// Stages of the pipeline.
+    /// Stages of the pipeline, each with a part of the layers.
     pub pipeline: u32,
     /// The time of a step in µs.
     pub time_us: f64,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     collective::{Algorithm, Collective, Protocol},
     text::{excerpt, is_missing, number},
-    units::Size,
+    units::{Size, first_of},
 };
 
 macro_rules! columns {
@@ -177,11 +177,7 @@ pub enum ColumnsError {
 
 fn list(names: &[String]) -> String {
     const MAX_SHOWN: usize = 30;
-    let mut text = names.iter().take(MAX_SHOWN).map(|n| excerpt(n)).collect::<Vec<_>>().join(", ");
-    if names.len() > MAX_SHOWN {
-        text += &format!(" and {} more", names.len() - MAX_SHOWN);
-    }
-    text
+    first_of(MAX_SHOWN, names, |name| excerpt(name))
 }
 
 impl Columns {

@@ -1,7 +1,7 @@
 //! What the measurements say against answers of their own: sentences that stand beside these.
 
 use super::result::Recommendation;
-use crate::units::{Size, percent};
+use crate::units::{Size, first_of, percent};
 
 /// The default may differ from the same configuration asked for by this much, in per cent, before it is said.
 const LEAST_DIFFERENCE_PCT: f64 = 5.0;
@@ -43,13 +43,10 @@ fn same_but_other(answer: &Recommendation) -> Option<f64> {
 
 /// Sizes with their gains, `64 MiB (−60.5 %), 256 MiB (−58.2 %) and 3 more`; `None` of none.
 fn listed(answers: &[Recommendation], gain_pct: impl Fn(&Recommendation) -> Option<f64>) -> Option<String> {
-    let all: Vec<String> = answers
-        .iter()
-        .filter_map(|answer| Some(format!("{} ({})", Size(answer.workload.size_bytes), percent(gain_pct(answer)?))))
-        .collect();
-    let more = all.len().saturating_sub(MOST_LISTED);
-    let shown = all[..all.len().min(MOST_LISTED)].join(", ");
-    (!all.is_empty()).then(|| if more > 0 { format!("{shown} and {more} more") } else { shown })
+    let all: Vec<(u64, f64)> =
+        answers.iter().filter_map(|answer| Some((answer.workload.size_bytes, gain_pct(answer)?))).collect();
+    let name = |(size_bytes, gain_pct): &(u64, f64)| format!("{} ({})", Size(*size_bytes), percent(*gain_pct));
+    (!all.is_empty()).then(|| first_of(MOST_LISTED, &all, name))
 }
 
 #[cfg(test)]

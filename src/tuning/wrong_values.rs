@@ -3,7 +3,7 @@
 use super::read::{Row, RunKind};
 use crate::{
     collective::{Algorithm, Collective, Configuration, Scale},
-    units::{Size, count},
+    units::{Size, count, first_of},
 };
 
 /// The runs of a configuration on a collective and scale from which wrong values came.
@@ -75,17 +75,15 @@ pub fn take_out(rows: &mut Vec<Row>) -> Vec<String> {
 
 fn note(group: (Collective, Scale), wrong: &[WrongRuns], others: u64) -> String {
     const MAX_NAMED: usize = 6;
-    let all: Vec<String> = wrong.iter().filter(|found| found.group == group).map(WrongRuns::in_words).collect();
-    let shown = all[..all.len().min(MAX_NAMED)].join(", ");
-    let more = all.len().saturating_sub(MAX_NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let of_group: Vec<&WrongRuns> = wrong.iter().filter(|found| found.group == group).collect();
+    let named = first_of(MAX_NAMED, &of_group, |found| found.in_words());
     let (collective, scale) = group;
     let rest = match others {
         0 => "Such runs are not used".to_owned(),
         1 => "Such a configuration is no candidate: 1 other row of it is not used either".to_owned(),
         _ => format!("Such a configuration is no candidate: {} of it are not used either", count(others, "other row")),
     };
-    format!("Wrong values of {collective} on {scale} came out of {shown}{more}. {rest}")
+    format!("Wrong values of {collective} on {scale} came out of {named}. {rest}")
 }
 
 #[cfg(test)]

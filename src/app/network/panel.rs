@@ -17,7 +17,7 @@ use crate::{
         signal::memo,
     },
     topology::listing,
-    units::significant,
+    units::{first_of, significant},
 };
 
 /// The most chunks that are named one by one.
@@ -80,11 +80,7 @@ fn node_words(
     }
     let row = prepared.ownership.get(node * chunks..(node + 1) * chunks)?;
     let has: Vec<usize> = (0..chunks).filter(|chunk| row[*chunk] <= time).collect();
-    let list = |some: &[usize]| {
-        let named: Vec<String> = some.iter().take(MAX_NAMED).map(usize::to_string).collect();
-        let more = some.len().saturating_sub(MAX_NAMED);
-        named.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
-    };
+    let list = |some: &[usize]| first_of(MAX_NAMED, some, usize::to_string);
     let mut text = format!("At {} it has {} of {chunks} chunks", listing::time(time_ns), has.len());
     if !has.is_empty() {
         text += &format!(": {}", list(&has));

@@ -39,7 +39,7 @@ use crate::{
             step::Schedule,
         },
         memory::{GIB, RESERVE_GIB},
-        models::{self, KNOWN, ModelFile, Transformer},
+        models::{self, KNOWN, MOST_PREDICTION_LAYERS, ModelFile, Transformer},
         read::TrainingFile,
         samples::Communicator,
         trace::Trace,
@@ -87,7 +87,7 @@ pub(in crate::cli) struct Estimate {
     batch: Option<u64>,
 
     /// Layers of multi-token prediction that are trained [default: as the files say]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_PREDICTION_LAYERS)))]
     mtp_layers: Option<u32>,
 
     #[command(flatten)]

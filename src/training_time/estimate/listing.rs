@@ -87,22 +87,21 @@ pub fn model(model: &Transformer) -> Listing {
     let billions = |parameters: u64| format!("{:.3} billion", parameters as f64 / 1e9);
     let whole = |name: &str, value: u32| row(name, value.into(), grouped(value.into()));
     let counted = |name: &str, parameters: u64| row(name, parameters as f64, billions(parameters));
-    let mut rows = vec![
-        counted("Parameters", model.parameters()),
-        counted("Active for a token", model.active_parameters()),
-        whole("Layers", model.depth() - model.prediction_layers),
-        whole("Hidden size", model.hidden),
-        whole("Vocabulary", model.vocabulary),
-    ];
-    if model.prediction_layers > 0 {
-        let mut without = model.clone();
-        without.set_prediction_layers(0);
-        rows.insert(1, counted("Without multi-token prediction", without.parameters()));
-        rows.insert(4, whole("Layers of multi-token prediction", model.prediction_layers));
-    }
     let flop = model.training_flop_per_token(4096);
-    rows.push(row("FLOP per token, sequence 4,096", flop, format!("{} billion", significant(flop / 1e9))));
-    Listing { columns, rows }
+    let predicts = model.prediction_layers > 0;
+    let mut without = model.clone();
+    without.set_prediction_layers(0);
+    let rows = [
+        Some(counted("Parameters", model.parameters())),
+        predicts.then(|| counted("Without multi-token prediction", without.parameters())),
+        Some(counted("Active for a token", model.active_parameters())),
+        Some(whole("Layers", without.depth())),
+        predicts.then(|| whole("Layers of multi-token prediction", model.prediction_layers)),
+        Some(whole("Hidden size", model.hidden)),
+        Some(whole("Vocabulary", model.vocabulary)),
+        Some(row("FLOP per token, sequence 4,096", flop, format!("{} billion", significant(flop / 1e9)))),
+    ];
+    Listing { columns, rows: rows.into_iter().flatten().collect() }
 }
 
 /// What the answer is based on, and what limits it, beside the [`warnings`]; a sentence each without a full stop.

@@ -28,7 +28,7 @@ impl StepQuestion<'_> {
         };
         let copies = if self.schedule == Schedule::DualPipe { 2.0 } else { 1.0 };
         // FSDP keeps its shares in single precision; gathered in half are two units at a time, or all.
-        let unit = 2.0 * (parameters + of_experts) / f64::from(self.model.depth().max(1)) * f64::from(degrees.pipeline);
+        let unit = 2.0 * (parameters + of_experts) / self.layers_of_stage();
         let gathered = match (self.is_by_layer(), self.stays_gathered()) {
             (true, true) => 2.0 * (parameters + of_experts),
             (true, false) => 2.0 * unit,

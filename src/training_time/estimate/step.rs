@@ -543,7 +543,8 @@ impl StepQuestion<'_> {
         ]
     }
 
-    fn layers_of_stage(&self) -> f64 {
+    /// Layers of the longest stage.
+    pub(super) fn layers_of_stage(&self) -> f64 {
         (f64::from(self.model.depth().max(1)) / f64::from(self.degrees.pipeline)).ceil()
     }
 

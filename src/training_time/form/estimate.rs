@@ -16,7 +16,7 @@ use crate::{
             stack::{Recomputation, Sharding, Stack},
             step::Schedule,
         },
-        models::{KNOWN, Transformer, known},
+        models::{KNOWN, MOST_PREDICTION_LAYERS, Transformer, known},
         settings::Group,
     },
 };
@@ -89,7 +89,11 @@ impl TrainingTime {
         form.group(Group::Model);
         if let Some(model) = &mut model {
             let mut layers = model.prediction_layers;
-            let field = Field::new("e.mtp", "Layers of multi-token prediction (MTP)", Control::whole(0, 64));
+            let field = Field::new(
+                "e.mtp",
+                "Layers of multi-token prediction (MTP)",
+                Control::whole(0, MOST_PREDICTION_LAYERS),
+            );
             form.field(field.hinted("0 where the training leaves them out"), &mut layers);
             model.set_prediction_layers(layers);
         }

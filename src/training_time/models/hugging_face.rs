@@ -4,7 +4,7 @@
 
 use super::{
     ModelFileError,
-    transformer::{Attention, FeedForward, Layer, Norm, Transformer},
+    transformer::{Attention, FeedForward, Layer, MOST_PREDICTION_LAYERS, Norm, Transformer},
 };
 use crate::text::yaml::{Fields, KeyError, Node};
 
@@ -52,7 +52,8 @@ pub(super) fn is_one(root: &Node) -> bool {
 fn limited(node: &Node, key: &'static str, least: u32) -> Result<u32> {
     let most = match key {
         "vocab_size" | "max_window_layers" | "sliding_window" | "n_positions" => 1 << 24,
-        "num_hidden_layers" | "n_layer" | "num_nextn_predict_layers" => 1 << 10,
+        "num_hidden_layers" | "n_layer" => 1 << 10,
+        "num_nextn_predict_layers" => MOST_PREDICTION_LAYERS,
         _ if key.contains("heads") || key.contains("experts") || key == "n_head" => 1 << 12,
         _ => 1 << 18,
     };

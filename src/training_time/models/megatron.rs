@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Attention, FeedForward, Layer, MeasuredStep, MissingField, ModelFile, ModelFileError, NO_FP32, Norm,
-    TrainingSettings, Transformer, hugging_face::runs,
+    Attention, FeedForward, Layer, MOST_PREDICTION_LAYERS, MeasuredStep, MissingField, ModelFile, ModelFileError,
+    NO_FP32, Norm, TrainingSettings, Transformer, hugging_face::runs,
 };
 use crate::text::excerpt;
 
@@ -369,7 +369,7 @@ fn model(of: &mut Arguments, training: &TrainingSettings) -> Result<Transformer>
         prediction_layers: 0,
     };
     // Each is like the last layer, in the pattern of experts as well (`get_gpt_mtp_block_spec`).
-    model.set_prediction_layers(of.count("mtp_num_layers", 1 << 10)?.unwrap_or(0));
+    model.set_prediction_layers(of.count("mtp_num_layers", MOST_PREDICTION_LAYERS)?.unwrap_or(0));
     Ok(model)
 }
 

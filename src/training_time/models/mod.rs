@@ -12,7 +12,7 @@ pub use self::{
     file::{MeasuredStep, MissingField, ModelFile, TrainingSettings},
     hugging_face::MODEL_TYPES,
     known::{KNOWN, known},
-    transformer::{Attention, FeedForward, Layer, Matrix, Norm, Transformer},
+    transformer::{Attention, FeedForward, Layer, MOST_PREDICTION_LAYERS, Matrix, Norm, Transformer},
 };
 use crate::text::{
     toml::{self, TomlError},

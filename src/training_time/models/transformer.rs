@@ -20,6 +20,9 @@ pub struct Transformer {
     pub prediction_layers: u32,
 }
 
+/// The most layers of multi-token prediction; models that are known have one.
+pub const MOST_PREDICTION_LAYERS: u32 = 64;
+
 /// How a token is normalised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Norm {

@@ -26,7 +26,7 @@ struct LoggedCampaign {
     /// The arms with their files.
     files: Vec<(AbArm, u32)>,
     /// The arms with the origins of their rows.
-    origins: Vec<(AbArm, u32)>,
+    origins: Vec<(AbArm, u16)>,
     /// The arms with the sizes at which wrong values came out of a run, in bytes.
     wrong: Vec<(AbArm, u64)>,
 }
@@ -42,7 +42,7 @@ impl LoggedCampaign {
     fn differences(&self, arm: AbArm, origins: &Origins) -> String {
         let values = |arm: AbArm, aspect: usize| {
             let of_arm = self.origins.iter().filter(|(of, _)| *of == arm);
-            let stated = of_arm.filter_map(|(_, number)| origins.get(*number as u16).values()[aspect].as_deref());
+            let stated = of_arm.filter_map(|(_, number)| origins.get(*number).values()[aspect].as_deref());
             let mut all: Vec<&str> = stated.collect();
             all.compact_sort();
             all.dedup();
@@ -77,7 +77,7 @@ pub fn take(rows: &mut Vec<Row>, origins: &Origins, names: &[(u32, &str)]) -> Ta
         if let Some(sample) = row.in_place.or(row.out_of_place) {
             let campaign = campaigns.entry((row.workload.collective, row.workload.scale)).or_default();
             add(&mut campaign.files, (*arm, row.file.into()));
-            add(&mut campaign.origins, (*arm, row.origin.into()));
+            add(&mut campaign.origins, (*arm, row.origin));
             if row.marks.has_wrong_values {
                 add(&mut campaign.wrong, (*arm, row.workload.size_bytes));
                 return *arm == AbArm::Default;
@@ -158,6 +158,18 @@ mod tests {
         }
     }
 
+    /// Logs of two arms in turn.
+    const TWO_ARMS: [(u32, &str); 8] = [
+        (0, "all_reduce_2n_default_r1.log"),
+        (1, "all_reduce_2n_conf_r1.log"),
+        (2, "all_reduce_2n_default_r2.log"),
+        (3, "all_reduce_2n_conf_r2.log"),
+        (4, "all_reduce_2n_default_r3.log"),
+        (5, "all_reduce_2n_conf_r3.log"),
+        (6, "all_reduce_2n_default_r4.log"),
+        (7, "all_reduce_2n_conf_r4.log"),
+    ];
+
     #[test]
     fn logs_of_three_arms_are_two_comparisons() {
         let names: Vec<(u32, String)> = (0..9)
@@ -196,10 +208,6 @@ mod tests {
 
     #[test]
     fn a_tuner_file_that_gives_wrong_values_is_dropped_there() {
-        let names: Vec<(u32, String)> = (0..8)
-            .map(|i| (i, format!("all_reduce_2n_{}_r{}.log", ["default", "conf"][i as usize % 2], i / 2 + 1)))
-            .collect();
-        let names: Vec<(u32, &str)> = names.iter().map(|(id, name)| (*id, name.as_str())).collect();
         let of = |file: u16, wrong_file: u16| {
             let mut row = row(file, 10.0 + f64::from(file % 2) + f64::from(file) / 100.0);
             row.marks.has_wrong_values = file == wrong_file;
@@ -208,7 +216,7 @@ mod tests {
         let conf = b"allreduce,0,2000000,ring,ll,8,2,16\n";
         let judged = |wrong_file: u16| {
             let mut rows: Vec<Row> = (0..8).map(|file| of(file, wrong_file)).collect();
-            let taken = take(&mut rows, &Origins::default(), &names);
+            let taken = take(&mut rows, &Origins::default(), &TWO_ARMS);
             judge(&taken.texts[0].1, "", Some(conf), &AbQuestion::default()).rules.remove(0).verdict
         };
         // Of the default, the run is not used; of the tuner file, a rule that holds there is not kept.
@@ -219,10 +227,6 @@ mod tests {
 
     #[test]
     fn arms_of_other_nodes_or_libraries_say_nothing_about_a_tuner_file() {
-        let names: Vec<(u32, String)> = (0..6)
-            .map(|i| (i, format!("all_reduce_2n_{}_r{}.log", ["default", "conf"][i as usize % 2], i / 2 + 1)))
-            .collect();
-        let names: Vec<(u32, &str)> = names.iter().map(|(id, name)| (*id, name.as_str())).collect();
         let mut origins = Origins::default();
         let mut number = |library: &str, nodes: u64| {
             let mut origin = Origin::default();
@@ -237,7 +241,7 @@ mod tests {
             let mut rows: Vec<Row> = (0..6)
                 .map(|i| Row { origin: of(i), ..row(i, 10.0 + f64::from(i % 2) + f64::from(i) / 100.0) })
                 .collect();
-            judge(&take(&mut rows, &origins, &names).texts[0].1, "", Some(conf), &AbQuestion::default())
+            judge(&take(&mut rows, &origins, &TWO_ARMS).texts[0].1, "", Some(conf), &AbQuestion::default())
         };
         assert_eq!(judged(first, first).rules[0].verdict.word(), "keep");
         assert_eq!(judged(first, unknown).rules[0].verdict.word(), "keep");

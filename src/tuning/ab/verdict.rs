@@ -266,8 +266,8 @@ fn decide(
     let least = sure.better.min(better);
     // A p-value of exactly the level counts, as with three against three runs.
     if least < limits.confidence - 1e-9 {
-        if let Some((n, m)) = fewest.filter(|(n, m)| 1.0 - rank::least_chance(*n, *m) < limits.confidence - 1e-9) {
-            let surest = 1.0 - rank::least_chance(*n, *m);
+        let surest = fewest.map(|(n, m)| (n, m, 1.0 - rank::least_chance(*n, *m)));
+        if let Some((n, m, surest)) = surest.filter(|(.., surest)| *surest < limits.confidence - 1e-9) {
             let runs = rank::least_runs(1.0 - limits.confidence);
             return RuleVerdict::Drop(format!(
                 "not validated: {n} + {m} runs can show it better with a probability of {surest:.2} at most, and {} is \

@@ -212,7 +212,7 @@ pub(super) fn read(text: &str) -> Result<ModelFile> {
     let of_experts = arguments.count("expert_tensor_parallel_size", MOST)?.unwrap_or(tensor);
     if model.has_experts() && of_experts > 1 {
         notes.push(format!(
-            "Experts are split over {of_experts} ranks of a tensor group here (--expert-tensor-parallel-size, by default the \
+            "Experts are split over {of_experts} ranks of a tensor group here (expert_tensor_parallel_size, by default the \
              tensor degree); the estimate has them whole, as with 1, which takes more memory"
         ));
     }

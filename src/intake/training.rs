@@ -88,11 +88,15 @@ fn opened(part: TrainingFile, problems: Problems, notes: Vec<String>, file: &Fil
         TrainingFile::Catalogue(catalogue) => ("catalogue", count(catalogue.operators.len() as u64, "operator")),
         TrainingFile::Model(model) => ("saved regressor", count(model.boosting.stages() as u64, "tree")),
         TrainingFile::ModelFile(file) => match (&file.model, file.measured) {
-            (Some(model), None) => ("model", count(model.depth().into(), "layer")),
-            (Some(model), Some(step)) => (
-                "training log",
-                format!("{}, {}", count(model.depth().into(), "layer"), count(step.iterations as u64, "measured step")),
-            ),
+            (Some(model), step) => {
+                let layers = count((model.depth() - model.prediction_layers).into(), "layer");
+                match step {
+                    None => ("model", layers),
+                    Some(step) => {
+                        ("training log", format!("{layers}, {}", count(step.iterations as u64, "measured step")))
+                    }
+                }
+            }
             (None, _) => ("configuration of training", String::new()),
         },
         TrainingFile::OwnSteps(steps) => ("measured steps of one's own", rows(steps.len())),

@@ -102,6 +102,21 @@ impl Collective {
         matches!(self, Self::AllToAll | Self::SendRecv | Self::Gather | Self::Scatter | Self::Hypercube)
     }
 
+    /// Whether any version of NCCL or RCCL runs it with this algorithm and protocol where a tuner asks for them: the table
+    /// of `ncclTopoTuneModel` (NCCL, src/graph/tuning.cc). Versions, GPUs and fabrics rule out more.
+    pub const fn can_run(self, algorithm: Algorithm, protocol: Protocol) -> bool {
+        let is_simple = matches!(protocol, Protocol::Simple);
+        let is_gather = matches!(self, Self::AllGather | Self::ReduceScatter);
+        match algorithm {
+            Algorithm::Ring => !self.is_point_to_point(),
+            Algorithm::Tree => matches!(self, Self::AllReduce),
+            Algorithm::Nvls | Algorithm::CollnetDirect => is_simple && (is_gather || matches!(self, Self::AllReduce)),
+            Algorithm::NvlsTree | Algorithm::CollnetChain => is_simple && matches!(self, Self::AllReduce),
+            Algorithm::Pat => is_simple && is_gather,
+            Algorithm::Direct | Algorithm::None => false,
+        }
+    }
+
     /// The factor from algorithm bandwidth (size / time) to bus bandwidth: nccl-tests, doc/PERFORMANCE.md.
     pub fn busbw_factor(self, ranks: u32) -> f64 {
         let n = f64::from(ranks.max(1));

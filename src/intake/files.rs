@@ -32,6 +32,7 @@ use crate::{
     tuning::{
         ab::{self, script::AbArm},
         aggregate::Target,
+        busbw_check::contradicted_ranks,
         campaign::journal::Journal,
         job::JobLog,
         loaded::{LoadedTuning, TuningFiles},
@@ -335,11 +336,13 @@ pub fn read_set(
         let named = opened.files.iter().find(|report| report.number() == file);
         named.map(|report| report.name.clone()).unwrap_or_default()
     };
+    let contradicted = contradicted_ranks(&opened.rows, &name);
     opened.sets = sets::divide(&mut opened.rows, &origins, &name, choose);
     opened.measured_with = snapshot::measured_with(&opened.rows, &origins);
     opened.notes = duplicate_runs(&opened.files, &opened.rows);
     opened.notes.extend(copies);
     opened.notes.extend(wrong_values);
+    opened.notes.extend(contradicted);
     // Beside other files a model's rows are rows like theirs.
     opened.target = opened.target.filter(|_| opened.files.len() == 1);
     opened

@@ -62,6 +62,7 @@ pub fn evidence(pools: &[Pool]) -> Vec<Vec<Option<Evidence>>> {
             };
             let values: Vec<paired::Value> = own.map(value).collect();
             match paired::compare(&values) {
+                _ if !can_run(pool, pool.arms[arm]) => Evidence::CannotRun,
                 Ok(certainty) => Evidence::Test { certainty, p: certainty.p },
                 Err(why) => Evidence::None(why),
             }
@@ -416,6 +417,9 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
             ),
         );
     }
+    if candidate.evidence == Some(Evidence::CannotRun) {
+        return (Decision::Keep, never_runs(result, candidate.arm) + ": keep auto.");
+    }
     let gain = format!(
         "{} is {} against auto in the mean ({} and {} ms){}",
         candidate.arm,
@@ -477,6 +481,7 @@ fn set_aside(result: &KeyResult) -> Vec<String> {
     };
     let others = result.arms.iter().skip(1).filter(|arm| arm.n > 0 && arm.arm != candidate.arm);
     let said = others.filter_map(|arm| match (arm.n < LEAST_VALUES as u64, &arm.evidence) {
+        (_, Some(Evidence::CannotRun)) => Some(never_runs(result, arm.arm) + "."),
         (true, _) => Some(format!("{} is not judged: it has {}, and {LEAST_VALUES} are needed.", arm.arm, count(arm.n, "value"))),
         (false, Some(Evidence::None(_))) if arm.mean_ms < candidate.mean_ms => Some(format!(
             "{} has a lower mean ({} ms) and can't be compared with auto: let it take turns with auto in several rounds.",
@@ -486,6 +491,19 @@ fn set_aside(result: &KeyResult) -> Vec<String> {
         _ => None,
     });
     said.collect()
+}
+
+/// Whether a library can run an arm for the collective of a key.
+fn can_run(pool: &Pool, arm: Arm) -> bool {
+    match arm {
+        Arm::Auto => true,
+        Arm::Forced { algorithm, protocol, .. } => pool.key.collective.can_run(algorithm, protocol),
+    }
+}
+
+fn never_runs(result: &KeyResult, arm: Arm) -> String {
+    let collective = result.key.map(|key| key.collective.to_string()).unwrap_or_default();
+    format!("No library runs {collective} with {arm}: what was measured under its name is something else")
 }
 
 /// A probability in words, with enough digits where it is very small.

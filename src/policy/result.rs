@@ -165,6 +165,8 @@ impl ArmResult {
 pub enum Evidence {
     /// They were not measured in a way that lets them be compared.
     None(NotComparable),
+    /// No library runs the arm for this collective: what was measured under its name is something else.
+    CannotRun,
     /// The differences were tested, and `p` is the result.
     Test {
         /// The tested differences and the outcome.

@@ -14,12 +14,14 @@
 //!
 //! What comes after an answer: [`hotspots`] finds where a curve dips, [`plan`] says what to measure next, [`ab`]
 //! judges a tuner file by runs with it and without it; [`launch`](crate::launch) writes the launches of both.
-//! [`support`] says what can run, [`platform`] where.
+//! [`support`] says what can run, [`platform`] where. [`busbw_check`], [`wrong_values`] and [`doubts`] say what the
+//! measurements themselves speak against.
 
 pub mod ab;
 pub mod address;
 pub mod aggregate;
 pub mod baselines;
+pub mod busbw_check;
 pub mod campaign;
 mod ceilings;
 pub(crate) mod charts;

@@ -2,14 +2,17 @@
 
 pub(super) mod row;
 
-use std::num::NonZero;
+use std::{borrow::Cow, num::NonZero};
 
 use serde::{Deserialize, Serialize};
 
-use super::{columns::Columns, origin::Origins};
+use super::{
+    columns::{Column, Columns, ColumnsError},
+    origin::Origins,
+};
 use crate::{
     collective::{Algorithm, Configuration, Protocol, Workload},
-    text::{Problems, Records, State},
+    text::{Problem, Problems, Record, Records, State},
 };
 use row::RowReader;
 
@@ -169,8 +172,9 @@ impl Reading {
 /// The most rows of a file.
 pub const MAX_ROWS: u64 = 5_000_000;
 
-/// Reads the records after the header into `rows`. Every thousand records `share_read` is asked which share of the
-/// file has been read, from which the memory for the rest is estimated.
+/// Reads the records after the header into `rows`, also where another header follows, as in sweeps that were appended
+/// to each other. Every thousand records `share_read` is asked which share of the file has been read, from which the
+/// memory for the rest is estimated.
 pub fn read_rows(
     records: &mut Records<'_>,
     columns: &Columns,
@@ -179,7 +183,8 @@ pub fn read_rows(
     share_read: &mut dyn FnMut() -> f64,
 ) -> Reading {
     const PROGRESS_INTERVAL: u64 = 1024;
-    let mut reader = RowReader::new(columns, file);
+    let mut reader = RowReader::new(file);
+    let mut columns = Cow::Borrowed(columns);
     let mut reading = Reading::default();
     let mut share = 0.0;
     while let Some(record) = records.next() {
@@ -187,7 +192,7 @@ pub fn read_rows(
             reading.stopped = true;
             break;
         }
-        match reader.row(&record) {
+        match reader.row(&record, &columns) {
             Ok(row) => {
                 match reader.wrong_values.take() {
                     Some(problem) => reading.problems.push(problem),
@@ -199,7 +204,17 @@ pub fn read_rows(
                 }
                 rows.push(row);
             }
-            Err(problem) => reading.problems.push(problem),
+            Err(problem) => match next_header(&record) {
+                None => reading.problems.push(problem),
+                Some(Ok(next)) => columns = Cow::Owned(next),
+                Some(Err(error)) => {
+                    let expected = format!(
+                        "is another header, by which no row can be read: {error}; the rows after it were left out"
+                    );
+                    reading.problems.push(Problem::new(record.line(), "", &record.excerpt(), expected));
+                    break;
+                }
+            },
         }
         if (reading.rows + reading.problems.count).is_multiple_of(PROGRESS_INTERVAL) {
             share = share_read();
@@ -207,6 +222,13 @@ pub fn read_rows(
     }
     reading.origins = reader.into_origins();
     reading
+}
+
+/// The columns of a record that is a header; `None` if it is none.
+fn next_header(record: &Record<'_>) -> Option<Result<Columns, ColumnsError>> {
+    const LEAST_NAMES: usize = 4;
+    let names = record.cells().filter(|cell| Column::parse(cell).is_some()).count();
+    (names >= LEAST_NAMES).then(|| Columns::from_headers(&record.cells().map(str::to_owned).collect::<Vec<_>>()))
 }
 
 /// How many rows to make room for. Doubling, as vectors do, would hold a large sweep three times for a moment; the

@@ -476,4 +476,19 @@ mod tests {
         assert_eq!((outcome(4, 1 << 10), outcome(5, 1 << 30)), (SupportOutcome::Runs, SupportOutcome::Runs));
         assert_eq!(support.limits(Collective::AllGather, 3).collect::<Vec<_>>(), [(2 << 20) - 1]);
     }
+
+    #[test]
+    fn the_matrix_of_nccl_rules_out_what_no_version_runs() {
+        let support = SupportMatrix::new(nccl(&Platform::from(Library::Nccl)), &Sweep::default());
+        for collective in TUNED_COLLECTIVES {
+            let workload = Workload { collective, scale: Scale { nodes: 4, ranks: 4 }, size_bytes: 1 << 20 };
+            for algorithm in Algorithm::ALL {
+                for protocol in [Protocol::Ll, Protocol::Ll128, Protocol::Simple] {
+                    let runs = support.outcome(&workload, *algorithm, protocol) == SupportOutcome::Runs;
+                    let of = format!("{collective} {algorithm}/{protocol}");
+                    assert_eq!(runs, collective.can_run(*algorithm, protocol), "{of}");
+                }
+            }
+        }
+    }
 }

@@ -740,3 +740,37 @@ proptest! {
         intake::open(text.as_bytes(), "x", 0, 0, Some(&Mapping { columns }), &mut Silent);
     }
 }
+
+/// A header and a row of it.
+const SHORT: &str =
+    "size_bytes,collective,num_nodes,num_gpus,busbw_ip,algo,proto,nchannels\n16384,all_gather,2,16,7.5,TREE,LL,4";
+
+#[test]
+fn another_header_in_a_sweep_says_what_stands_below_it() {
+    let (rows, problems) = loaded(format!("{OLD}\n{OLD_ROW}\n{OLD}\n{OLD_ROW}\n{SHORT}\n").as_bytes());
+    assert_eq!((rows.len(), problems.count), (3, 0), "{:?}", problems.kept);
+    assert_eq!(rows[1].line, 4);
+    assert_eq!(rows[2].workload.size_bytes, 16384);
+    assert_eq!(rows[2].ran, Configuration { algorithm: Algorithm::Tree, protocol: Protocol::Ll, channels: 4 });
+}
+
+#[test]
+fn another_header_without_what_is_needed_ends_the_sweep() {
+    let without = SHORT.replace("busbw_ip", "median");
+    let (rows, problems) = loaded(format!("{OLD}\n{OLD_ROW}\n{without}\n").as_bytes());
+    assert_eq!((rows.len(), problems.count), (1, 1));
+    let text = problems.kept[0].to_string();
+    assert!(text.contains("line 3") && text.contains("the table lacks busbw_ip (or time_ip_us)"), "{text}");
+    assert!(text.ends_with("the rows after it were left out"), "{text}");
+}
+
+#[test]
+fn words_for_nothing_that_was_asked_mean_the_default() {
+    for word in ["", "nan", "None", "DEFAULT", "auto", "-1", "N/A"] {
+        let asked = row(&format!("{OLD}{REQUESTED}"), &format!("{OLD_ROW},{word},{word},{word},0,RING,A_flag_ceiling"));
+        assert_eq!(asked.kind, RunKind::Default, "{word}");
+        assert_eq!(asked.asked, Asked::default(), "{word}");
+    }
+    let asked = row(&format!("{OLD}{REQUESTED}"), &format!("{OLD_ROW},RING,None,-1,0,RING,A_flag_ceiling"));
+    assert_eq!(asked.kind, RunKind::Asked);
+}

@@ -161,6 +161,19 @@ fn an_arm_with_few_values_does_not_keep_the_others_from_a_verdict() {
 }
 
 #[test]
+fn an_arm_that_no_library_runs_for_the_collective_is_not_deployed() {
+    let gathered = |text: String| text.replace("all_reduce", "all_gather").replace("allreduce", "allgather");
+    let log = gathered(in_turn("latency_us", 7, 400, &[("auto", 100.0), ("tree/simple", 60.0), ("ring/ll", 80.0)]));
+    let of = one(&[("rewards.log", &log)], Settings::default());
+    assert!(deploys(&of) && of.chosen() == Arm::parse("ring/ll").unwrap(), "{:?}", of.sentences);
+    let said = "No library runs all_gather with tree/simple: what was measured under its name is something else";
+    assert!(of.sentences.iter().any(|sentence| sentence.starts_with(said)), "{:?}", of.sentences);
+    let alone = gathered(in_turn("latency_us", 7, 400, &[("auto", 100.0), ("tree/simple", 60.0)]));
+    let of = one(&[("rewards.log", &alone)], Settings::default());
+    assert!(!deploys(&of) && of.sentences[0] == format!("{said}: keep auto."), "{:?}", of.sentences);
+}
+
+#[test]
 fn an_arm_that_varies_more_needs_more_values() {
     let mut stream = Stream::new(9);
     let line = |at: usize| match at % 2 {

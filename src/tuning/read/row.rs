@@ -36,9 +36,8 @@ const ORIGIN_COLUMNS: [Column; 4] = [Column::Library, Column::DataType, Column::
 /// The most different texts of these columns that are kept.
 const MAX_SAID: usize = 4 * Origins::MAX_OF_A_FILE;
 
-/// Reads records by columns that were resolved once.
-pub(super) struct RowReader<'a> {
-    columns: &'a Columns,
+/// Reads the records of a file.
+pub(super) struct RowReader {
     file: u16,
     collectives: LastWords<Collective>,
     algorithms: LastWords<Algorithm>,
@@ -55,10 +54,9 @@ pub(super) struct RowReader<'a> {
     pub(super) wrong_values: Option<Problem>,
 }
 
-impl<'a> RowReader<'a> {
-    pub(super) fn new(columns: &'a Columns, file: u16) -> Self {
+impl RowReader {
+    pub(super) fn new(file: u16) -> Self {
         Self {
-            columns,
             file,
             collectives: LastWords::new(Collective::parse),
             algorithms: LastWords::new(Algorithm::parse),
@@ -76,10 +74,11 @@ impl<'a> RowReader<'a> {
         self.origins
     }
 
-    /// Reads one record. Fails with the place and the expected value of the first cell that can't be used.
-    pub(super) fn row(&mut self, record: &Record<'_>) -> Result<Row, Problem> {
-        self.check_form(record)?;
-        let cells = RowCells { columns: self.columns, record };
+    /// Reads one record by the columns of its table. Fails with the place and the expected value of the first cell that
+    /// can't be used.
+    pub(super) fn row(&mut self, record: &Record<'_>, columns: &Columns) -> Result<Row, Problem> {
+        check_form(record, columns.width())?;
+        let cells = RowCells { columns, record };
         let [in_place, out_of_place] = [Column::ErrorsIp, Column::ErrorsOop].map(|column| cells.wrong_values(column));
         self.wrong_values = in_place?.or(out_of_place?);
 
@@ -117,7 +116,7 @@ impl<'a> RowReader<'a> {
         let in_place = cells.sample(&workload, IN_PLACE, medians)?;
         let out_of_place = cells.sample(&workload, OUT_OF_PLACE, Medians { spread_pct: None, ..medians })?;
         if in_place.is_none() && out_of_place.is_none() {
-            let column = if self.columns.has(Column::BusbwIp) { Column::BusbwIp } else { Column::TimeIp };
+            let column = if columns.has(Column::BusbwIp) { Column::BusbwIp } else { Column::TimeIp };
             return Err(cells.problem(column, "is no measurement, and the row has no other"));
         }
         let asked = self.asked(&cells);
@@ -167,7 +166,7 @@ impl<'a> RowReader<'a> {
             Some(number) => *number,
             None => {
                 let mut origin = Origin::default();
-                origin.library(self.columns.library_family(), cell(Column::Library));
+                origin.library(cells.columns.library_family(), cell(Column::Library));
                 origin.measured_type(cell(Column::DataType), cell(Column::Redop));
                 origin.nodes(node_numbers(cell(Column::NodeList)));
                 let number =
@@ -185,28 +184,10 @@ impl<'a> RowReader<'a> {
         Ok(number)
     }
 
-    fn check_form(&self, record: &Record<'_>) -> Result<(), Problem> {
-        let width = self.columns.width();
-        let (cells, has) = (record.len(), count(record.len() as u64, "cell"));
-        let expected = match record.state() {
-            State::Broken => "is where the file breaks off; the row was left out".to_owned(),
-            State::OpenQuote => "opens a quote and does not close it; the row was left out".to_owned(),
-            State::TooLong => "is too long for a row; it was left out".to_owned(),
-            State::Last if cells < width => {
-                format!("is cut: it has {has} of {width}; the row was left out")
-            }
-            _ if cells < width || (width..cells).any(|c| record.get(c).is_some_and(|cell| !cell.is_empty())) => {
-                format!("has {has} where the header has {width}; the row was left out")
-            }
-            _ => return Ok(()),
-        };
-        Err(Problem::new(record.line(), "", &record.excerpt(), expected))
-    }
-
     /// Algorithm and protocol, and whether they say DEFAULT.
     fn what_ran(&mut self, cells: &RowCells<'_>, marks: &mut RowMarks) -> Result<(Algorithm, Protocol, bool), Problem> {
         let algorithm = cells.get(Column::Algo).unwrap_or_default();
-        let is_minus_one = self.columns.minus_one_is_default() && algorithm == "-1";
+        let is_minus_one = cells.columns.minus_one_is_default() && algorithm == "-1";
         if algorithm.eq_ignore_ascii_case("default") || is_minus_one {
             return Ok((Algorithm::None, Protocol::None, true));
         }
@@ -226,7 +207,7 @@ impl<'a> RowReader<'a> {
             .filter_map(|c| cells.get(c))
             .peekable();
         let is_blank = |cell: &str| cell.is_empty() || cell.eq_ignore_ascii_case("nan");
-        let nothing = requested.peek().is_some() && requested.all(is_blank);
+        let nothing = requested.peek().is_some() && requested.all(asks_nothing);
         let mut evidence = [Column::Substituted, Column::MeasuredAlgoRaw, Column::NchannelsSource]
             .into_iter()
             .filter_map(|c| cells.get(c))
@@ -234,6 +215,29 @@ impl<'a> RowReader<'a> {
         self.unsaid = nothing && evidence.peek().is_some() && evidence.all(is_blank);
         nothing && !self.unsaid
     }
+}
+
+/// Whether what a column of requested settings says is that none was.
+fn asks_nothing(cell: &str) -> bool {
+    text::is_missing(cell) || ["default", "auto", "-1"].iter().any(|word| cell.trim().eq_ignore_ascii_case(word))
+}
+
+/// Whether a record has a cell for each of `width` columns.
+fn check_form(record: &Record<'_>, width: usize) -> Result<(), Problem> {
+    let (cells, has) = (record.len(), count(record.len() as u64, "cell"));
+    let expected = match record.state() {
+        State::Broken => "is where the file breaks off; the row was left out".to_owned(),
+        State::OpenQuote => "opens a quote and does not close it; the row was left out".to_owned(),
+        State::TooLong => "is too long for a row; it was left out".to_owned(),
+        State::Last if cells < width => {
+            format!("is cut: it has {has} of {width}; the row was left out")
+        }
+        _ if cells < width || (width..cells).any(|c| record.get(c).is_some_and(|cell| !cell.is_empty())) => {
+            format!("has {has} where the header has {width}; the row was left out")
+        }
+        _ => return Ok(()),
+    };
+    Err(Problem::new(record.line(), "", &record.excerpt(), expected))
 }
 
 /// The numbers of the nodes in a list like `node1,node2`, ascending and each once; a range in brackets is one word.

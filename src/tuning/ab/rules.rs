@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::read::MeasuredCampaign;
 use crate::{
     collective::{Algorithm, Collective, Protocol},
+    conf::built_in::TABLES,
     tuning::conf::{Reader, Rule, read},
 };
 
@@ -29,14 +30,33 @@ pub struct RuleRange {
     pub pair: Option<(Algorithm, Protocol)>,
     /// Channels; `None`: the library's choice.
     pub channels: Option<u32>,
+    /// Whether it is a row of the library's own table, which the file repeats since it displaces that table.
+    #[serde(default)]
+    pub is_built_in: bool,
+}
+
+/// The collective and scale of a run, as far as they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunScale {
+    /// The collective that ran.
+    pub collective: Option<Collective>,
+    /// The number of nodes.
+    pub nodes: Option<u32>,
+    /// Ranks over all nodes.
+    pub ranks: Option<u32>,
 }
 
 impl RuleRange {
-    /// Whether the rule matches a size of a collective on this many nodes; what is not known matches.
-    pub fn holds(&self, collective: Option<Collective>, nodes: Option<u32>, size_bytes: u64) -> bool {
-        let fits = self.collective.zip(collective).is_none_or(|(own, asked)| own == asked);
-        let on = self.nodes.zip(nodes).is_none_or(|(own, asked)| own == asked);
-        fits && on && (self.min_bytes..=self.max_bytes).contains(&size_bytes)
+    /// Whether the rule matches a size in a run; what is not known matches.
+    pub fn holds(&self, run: &RunScale, size_bytes: u64) -> bool {
+        self.is_about(run) && (self.min_bytes..=self.max_bytes).contains(&size_bytes)
+    }
+
+    /// Whether the rule matches some size in a run; what is not known matches.
+    pub fn is_about(&self, run: &RunScale) -> bool {
+        self.collective.zip(run.collective).is_none_or(|(own, asked)| own == asked)
+            && self.nodes.zip(run.nodes).is_none_or(|(own, asked)| own == asked)
+            && self.ranks.zip(run.ranks).is_none_or(|(own, asked)| own == asked)
     }
 }
 
@@ -46,6 +66,7 @@ pub fn of_conf(conf: &[u8]) -> Vec<RuleRange> {
     let text = |line: u32| lines.get(line as usize - 1).map(|line| String::from_utf8_lossy(line).trim().to_owned());
     let count = |number: i32| u32::try_from(number).ok();
     let range = |rule: Rule| RuleRange {
+        is_built_in: is_built_in(&rule),
         line: rule.line.into(),
         text: text(rule.line).unwrap_or_default(),
         collective: Some(rule.collective),
@@ -61,6 +82,12 @@ pub fn of_conf(conf: &[u8]) -> Vec<RuleRange> {
     rules.map(range).collect()
 }
 
+/// Whether a rule is a row of a library's own table.
+pub fn is_built_in(rule: &Rule) -> bool {
+    let own = TABLES.iter().flat_map(|table| table.rows).flat_map(|row| read(row.as_bytes(), Reader::Rccl));
+    own.into_iter().any(|own| Rule { line: rule.line, ..own } == *rule)
+}
+
 /// Each measured size as a range of its own, where there is no tuner file.
 pub fn each_size(campaign: &MeasuredCampaign) -> Vec<RuleRange> {
     let range = |trial: &super::read::Trial| RuleRange {
@@ -73,6 +100,7 @@ pub fn each_size(campaign: &MeasuredCampaign) -> Vec<RuleRange> {
         ranks: None,
         pair: None,
         channels: None,
+        is_built_in: false,
     };
     campaign.trials.iter().map(range).collect()
 }
@@ -115,9 +143,12 @@ mod tests {
             [(3, Some(1), Some(2)), (4, None, Some(4))]
         );
         assert_eq!(rules[0].pair, Some((Algorithm::Tree, Protocol::Ll)));
-        assert!(rules[0].holds(Some(Collective::AllReduce), Some(1), 8192));
-        assert!(!rules[0].holds(Some(Collective::AllReduce), Some(2), 8192));
-        assert!(!rules[0].holds(Some(Collective::AllGather), Some(1), 8192));
+        let of = |collective, nodes, ranks| RunScale { collective: Some(collective), nodes: Some(nodes), ranks };
+        assert!(rules[0].holds(&of(Collective::AllReduce, 1, None), 8192));
+        assert!(rules[0].holds(&of(Collective::AllReduce, 1, Some(8)), 8192));
+        assert!(!rules[0].holds(&of(Collective::AllReduce, 1, Some(4)), 8192));
+        assert!(!rules[0].holds(&of(Collective::AllReduce, 2, None), 8192));
+        assert!(!rules[0].holds(&of(Collective::AllGather, 1, None), 8192));
         assert_eq!(only_collective(&rules), None);
         assert_eq!(only_ranks(&rules, Some(Collective::AllReduce), Some(1)), Some(8));
         assert_eq!(only_ranks(&rules, Some(Collective::AllReduce), Some(2)), None);

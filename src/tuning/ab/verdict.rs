@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     rank, rccl_sweep,
     read::{MeasuredCampaign, Trial},
-    rules::RuleRange,
+    rules::{RuleRange, RunScale},
 };
 use crate::{
     bandit::{statistics::Statistics, student},
@@ -113,9 +113,10 @@ pub fn judge(
     let mut of_range: Vec<Vec<&Trial>> = vec![Vec::new(); ranges.len()];
     let mut in_reach: Vec<Vec<&Trial>> = vec![Vec::new(); ranges.len()];
     let mut uncovered = Vec::new();
+    let run = |trial: &Trial| RunScale { collective, nodes: trial.nodes, ranks: campaign.ranks };
     for trial in &campaign.trials {
         let holding: Vec<usize> =
-            (0..ranges.len()).filter(|index| ranges[*index].holds(collective, trial.nodes, trial.size_bytes)).collect();
+            (0..ranges.len()).filter(|index| ranges[*index].holds(&run(trial), trial.size_bytes)).collect();
         match holding.first() {
             Some(first) => of_range[*first].push(trial),
             None => uncovered.push(Size(trial.size_bytes).to_string()),
@@ -129,10 +130,13 @@ pub fn judge(
     let judge = |(index, range): (usize, &RuleRange)| {
         let mut judged = judge_one(campaign, range, collective, &mut of_range[index], limits);
         judged.peers = rccl_sweep::verdict(&in_reach[index]);
-        if of_range[index].is_empty() {
+        if range.is_built_in {
+            judged.verdict = RuleVerdict::NotJudged(BUILT_IN.to_owned());
+        } else if of_range[index].is_empty() {
             let whom =
                 if in_reach[index].is_empty() { "no size of it was run" } else { "an earlier rule holds instead" };
-            judged.verdict = not_judged(range, &campaign.trials, collective, whom);
+            let is_ours = campaign.trials.iter().any(|trial| range.is_about(&run(trial)));
+            judged.verdict = not_judged(is_ours, campaign, whom);
         } else if let Some(void) = &void {
             judged.verdict = RuleVerdict::NotJudged(format!("the campaign is void: {void}"));
         }
@@ -141,17 +145,17 @@ pub fn judge(
     AbJudgement { rules: ranges.iter().enumerate().map(judge).collect(), void, notes }
 }
 
+/// Why a row of the library's own table is kept whatever was measured.
+const BUILT_IN: &str = "a row of the library's own table, which the file displaces: without the file it holds as well";
+
 /// A rule without trials: of another scale or collective it is none of this campaign's business.
-fn not_judged(range: &RuleRange, trials: &[Trial], collective: Option<Collective>, why: &str) -> RuleVerdict {
-    let is_ours = trials.iter().any(|trial| {
-        RuleRange { min_bytes: 0, max_bytes: u64::MAX, ..range.clone() }.holds(collective, trial.nodes, 0)
-    });
-    if trials.is_empty() {
+fn not_judged(is_ours: bool, campaign: &MeasuredCampaign, why: &str) -> RuleVerdict {
+    if campaign.trials.is_empty() {
         RuleVerdict::NotJudged("no size of the campaign could be read".to_owned())
     } else if is_ours {
         RuleVerdict::Drop(format!("not validated: {why}"))
     } else {
-        RuleVerdict::NotJudged("the campaign is of another collective or another number of nodes".to_owned())
+        RuleVerdict::NotJudged("the campaign is of another collective, or of other numbers of nodes or ranks".to_owned())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Makes one launch after another until the campaign is done, and leaves its folder whole after each.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -21,12 +22,14 @@ use crate::{
     intake::files::OpenedFiles,
     launch,
     math::median,
+    order::CompactCollect,
     progress::Silent,
     report::{self, Contents, ReportFormat, WriteOptions, Written},
     text::{Lines, excerpt},
     tuning::{
         ab::{
             self, AbQuestion,
+            rules::{RuleRange, RunScale},
             verdict::{JudgedRule, RuleVerdict},
         },
         aggregate::Target,
@@ -39,7 +42,7 @@ use crate::{
             play::{PlayedLaunch, Player},
         },
         conf::{
-            Reader, Rule,
+            Reader,
             export::{ExportOptions, loading},
             read,
         },
@@ -76,6 +79,11 @@ const REPORT: &str = "report.html";
 
 /// The time that a launch may take before anything is known of its neighbours, in seconds.
 const FIRST_LIMIT_S: f64 = 1800.0;
+/// The launches with a tuner file that may fail before it is given up; the first of them ends the A/B until it is
+/// resumed.
+const MAX_FAILED_WITH_FILE: usize = 2;
+/// Why a rule is dropped of which the A/B says nothing.
+const NO_RUNS: &str = "not validated: the A/B has no runs of both arms on its scale";
 /// How often the best file so far and the report are written anew.
 const REPORT_EVERY: Duration = Duration::from_secs(120);
 /// Later it may take this many times as long as the median launch of its job, and a minute.
@@ -92,6 +100,26 @@ pub(super) struct Campaign {
     view: View,
     /// When report and tuner file were last written.
     looked_at: Instant,
+}
+
+/// What becomes of the tuner file.
+enum Deployment {
+    /// It is to be deployed.
+    File {
+        /// The number of its rules.
+        rules: usize,
+        /// How they were confirmed, as the end of a sentence.
+        how: &'static str,
+    },
+    /// No tuner file is, for this reason.
+    None(String),
+}
+
+/// What an A/B has left of a tuner file.
+struct JudgedFile {
+    left: String,
+    /// Whether all launches of the A/B were made.
+    is_complete: bool,
 }
 
 /// What was read of the logs.
@@ -146,7 +174,7 @@ impl Campaign {
         }
         let deployed = ended?;
         self.write_report(&self.learnt()?)?;
-        self.say_end(deployed)
+        self.say_end(&deployed)
     }
 
     /// Searches and repeats until nothing more is worth a launch. Returns why it ended.
@@ -388,43 +416,69 @@ impl Campaign {
     }
 
     /// Runs the tuner file against the default and an empty file, trims what does not hold, and does the same with what
-    /// is left. Returns the rules that are to be deployed.
-    fn confirm_by_ab(&mut self) -> Result<Option<String>, CliError> {
+    /// is left.
+    fn confirm_by_ab(&mut self) -> Result<Deployment, CliError> {
         let candidate = self.folder.file(CANDIDATE);
         if process::is_stopped() || !candidate.is_file() {
-            return Ok(None);
+            return Ok(Deployment::None("nothing was seen to be faster than the default".to_owned()));
         }
-        if self.folder.settings.ab.is_none() {
-            let text = fs::read_to_string(&candidate).map_err(|error| told(format!("{CANDIDATE}: {error}")))?;
-            return self.deployed(text);
-        }
-        let Some(left) = self.ab(Phase::Ab, &candidate)? else { return Ok(None) };
         let whole = fs::read_to_string(&candidate).map_err(|error| told(format!("{CANDIDATE}: {error}")))?;
+        if self.folder.settings.ab.is_none() {
+            return self.deployed(&whole, "not confirmed by an A/B");
+        }
+        let first = match self.ab(Phase::Ab, &candidate)? {
+            Ok(judged) => judged,
+            Err(why) => return Ok(Deployment::None(why)),
+        };
         let settings = &self.folder.settings;
-        match (own_rules(settings, &left), own_rules(settings, &whole)) {
-            (0, _) => return Ok(None),
-            (kept, all) if kept == all => return self.deployed(left),
+        match (own_rules(settings, &first.left), own_rules(settings, &whole)) {
+            (0, _) if !first.is_complete => {
+                return Ok(Deployment::None(format!(
+                    "the budget ended before the A/B could confirm a rule of {CANDIDATE}"
+                )));
+            }
+            (0, _) => return Ok(Deployment::None(format!("the A/B confirmed no rule of {CANDIDATE}"))),
+            (kept, all) if kept == all => return self.deployed(&first.left, "confirmed by the A/B"),
             _ => {}
         }
         let trimmed = self.folder.file(TRIMMED);
-        save::save("tuner file", &trimmed, &left)?;
-        let Some(left) = self.ab(Phase::AbOfRest, &trimmed)? else { return Ok(None) };
-        if own_rules(&self.folder.settings, &left) == 0 { Ok(None) } else { self.deployed(left) }
+        save::save("tuner file", &trimmed, &first.left)?;
+        match self.ab(Phase::AbOfRest, &trimmed)? {
+            Ok(rest) if !rest.is_complete => self.deployed(
+                &first.left,
+                "each confirmed by the A/B; as it stands the file was not run often enough, since the budget is spent",
+            ),
+            Ok(rest) if own_rules(&self.folder.settings, &rest.left) == 0 => {
+                Ok(Deployment::None(format!("the A/B confirmed no rule of {TRIMMED}")))
+            }
+            Ok(rest) => self.deployed(&rest.left, "confirmed by the A/B"),
+            Err(why) => Ok(Deployment::None(why)),
+        }
     }
 
-    fn deployed(&self, text: String) -> Result<Option<String>, CliError> {
-        save::save("tuner file", &self.folder.file(TUNED), &text)?;
-        Ok(Some(text))
+    fn deployed(&self, text: &str, how: &'static str) -> Result<Deployment, CliError> {
+        save::save("tuner file", &self.folder.file(TUNED), text)?;
+        Ok(Deployment::File { rules: own_rules(&self.folder.settings, text), how })
     }
 
-    /// An A/B of a tuner file. Returns what it leaves of it; `None` where it was stopped, or the budget ended before
-    /// it.
-    fn ab(&mut self, phase: Phase, conf: &Path) -> Result<Option<String>, CliError> {
+    /// An A/B of a tuner file. The error within is why it concludes nothing.
+    fn ab(&mut self, phase: Phase, conf: &Path) -> Result<Result<JudgedFile, String>, CliError> {
         let empty = self.folder.file(EMPTY);
         save::save("tuner file", &empty, "")?;
+        let mut is_complete = true;
         while let Some(launch) = next::ab(&self.folder.settings, &self.folder.journal, phase) {
+            let failed = self.folder.journal.entries.iter().filter(|entry| {
+                entry.phase == phase && entry.requested == Requested::TunerFile && entry.outcome.failure().is_some()
+            });
+            if failed.count() >= MAX_FAILED_WITH_FILE {
+                return refuse(format!(
+                    "the A/B ends here: {MAX_FAILED_WITH_FILE} launches with the tuner file failed; nothing is deployed that was \
+                     not seen to work"
+                ));
+            }
             if next::LaunchesLeft::new(&self.folder.settings, &self.folder.journal).0 == Some(0) {
                 terminal::say("warning", "the budget is spent: the A/B is judged by the launches that were made");
+                is_complete = false;
                 break;
             }
             let with = match launch.requested {
@@ -435,7 +489,7 @@ impl Campaign {
             let is_file = launch.requested == Requested::TunerFile;
             self.launch(&launch, with)?;
             if process::is_stopped() {
-                return Ok(None);
+                return Ok(Err("it was stopped".to_owned()));
             }
             let Some(entry) = self.folder.journal.entries.last() else { continue };
             if let Some(why) = entry.outcome.failure().filter(|_| is_file) {
@@ -445,21 +499,22 @@ impl Campaign {
                 ));
             }
         }
-        self.judge(phase, conf)
+        let judged = self.judge(phase, conf)?;
+        Ok(judged.map(|left| JudgedFile { left, is_complete }))
     }
 
-    /// What an A/B leaves of a tuner file.
-    fn judge(&self, phase: Phase, conf: &Path) -> Result<Option<String>, CliError> {
+    /// What an A/B leaves of a tuner file. The error within is why it concludes nothing.
+    fn judge(&self, phase: Phase, conf: &Path) -> Result<Result<String, String>, CliError> {
         let opened = self.folder.read_folder(if phase == Phase::Ab { "ab" } else { "ab_of_rest" })?;
         let mut text = fs::read_to_string(conf).map_err(|error| told(format!("{}: {error}", conf.display())))?;
         let OpenedFiles { documents, files, .. } = &opened;
+        let mut kept: Vec<String> = Vec::new();
         for (id, comparison) in &documents.comparisons {
             let name = files.iter().find(|file| file.id == *id).map_or("", |file| file.name.as_str());
             let answer = ab::judge(comparison, name, Some(text.as_bytes()), &AbQuestion::default());
             let Some(trimmed) = answer.trimmed else { continue };
             if let Some(why) = answer.void {
-                terminal::say("warning", &format!("the A/B concludes nothing: {why}"));
-                return Ok(None);
+                return Ok(Err(format!("the A/B concludes nothing: {why}")));
             }
             let is_judged = |rule: &&JudgedRule| !matches!(rule.verdict, RuleVerdict::NotJudged(_));
             let judged: Vec<JudgedRule> = answer.rules.iter().filter(is_judged).cloned().collect();
@@ -467,39 +522,54 @@ impl Campaign {
                 let table = table::of_listing(&ab::listing::by_rule(&judged));
                 terminal::write(&format!("{}\n{table}\n", capitalised(phase.name())))?;
             }
+            kept.extend(judged.into_iter().filter(|rule| rule.verdict == RuleVerdict::Keep).map(|rule| rule.rule.text));
             text = trimmed;
         }
-        Ok(Some(text))
+        let settings = &self.folder.settings;
+        let own = ab::rules::of_conf(text.as_bytes()).into_iter().filter(|rule| is_of_campaign(settings, rule));
+        let unjudged = own.filter(|rule| !kept.contains(&rule.text)).map(|rule| (rule.line, NO_RUNS));
+        let unjudged = unjudged.compact_collect::<BTreeMap<u64, &str>>();
+        if unjudged.is_empty() {
+            return Ok(Ok(text));
+        }
+        terminal::say(
+            "warning",
+            &format!("{} of the tuner file {NO_RUNS}: not deployed", count(unjudged.len() as u64, "rule")),
+        );
+        Ok(Ok(ab::trim::without(&text, &unjudged, None)))
     }
 
-    fn say_end(&self, deployed: Option<String>) -> Result<(), CliError> {
+    fn say_end(&self, deployment: &Deployment) -> Result<(), CliError> {
         let name = self.folder.path().display();
-        let settings = &self.folder.settings;
         let made = history::summary(&self.folder.journal);
         let took = duration::words(self.folder.journal.seconds());
         let mut text = format!("{made} in {took}; the report is {name}/{REPORT}\n");
-        match deployed {
-            Some(conf) => {
-                let rules = own_rules(settings, &conf);
-                let how = if settings.ab.is_some() { "confirmed by the A/B" } else { "not confirmed by an A/B" };
+        match deployment {
+            Deployment::File { rules, how } => {
                 text += &format!(
                     "{name}/{TUNED}: {}, {how}\n\n{}",
-                    count(rules as u64, "rule"),
-                    loading(settings.reader, TUNED)
+                    count(*rules as u64, "rule"),
+                    loading(self.folder.settings.reader, TUNED)
                 );
             }
-            None => text += "Deploy no tuner file: nothing was seen to be faster than the default\n",
+            Deployment::None(why) => text += &format!("Deploy no tuner file: {why}\n"),
         }
         terminal::write(&text)
     }
 }
 
-/// How many rules of a tuner file are about what the campaign tunes; the others are those of the library's own table.
+/// Whether a rule of a tuner file is about what the campaign tunes, and none of the library's own table.
+fn is_of_campaign(settings: &CampaignSettings, rule: &RuleRange) -> bool {
+    let is_about = |job: &Job| {
+        let (nodes, ranks) = (Some(job.scale.nodes), Some(job.scale.ranks));
+        rule.is_about(&RunScale { collective: Some(job.collective), nodes, ranks })
+    };
+    !rule.is_built_in && settings.jobs.iter().any(is_about)
+}
+
+/// How many rules of a tuner file are about what the campaign tunes.
 fn own_rules(settings: &CampaignSettings, conf: &str) -> usize {
-    let rules = read(conf.as_bytes(), settings.reader);
-    let is_own =
-        |rule: &&Rule| settings.jobs.iter().any(|job| rule.collective == job.collective && rule.is_about(job.scale));
-    rules.iter().filter(is_own).count()
+    ab::rules::of_conf(conf.as_bytes()).iter().filter(|rule| is_of_campaign(settings, rule)).count()
 }
 
 /// The words of a launch's command.

@@ -13,13 +13,18 @@ const MAX_LINE_LENGTH: usize = 254;
 /// The tuner file without its dropped rules, which stand as comments above the others; every other line as it was,
 /// but for a header without `#`, which gets one.
 pub fn trim(conf: &[u8], judgement: &AbJudgement) -> String {
-    let text = String::from_utf8_lossy(conf);
     let dropped: BTreeMap<u64, &str> = judgement
         .rules
         .iter()
         .filter(|judged| judged.rule.line > 0 && matches!(judged.verdict, RuleVerdict::Drop(_)))
         .map(|judged| (judged.rule.line, judged.verdict.reason()))
         .compact_collect();
+    without(&String::from_utf8_lossy(conf), &dropped, judgement.void.as_deref())
+}
+
+/// The tuner file without the rules on these lines (from 1), which are dropped for the reason beside each. `void` is why
+/// nothing was taken out.
+pub fn without(text: &str, dropped: &BTreeMap<u64, &str>, void: Option<&str>) -> String {
     let mut out = String::new();
     let mut comment = |text: &str| {
         out += &cut(&format!("# {text}"));
@@ -28,14 +33,14 @@ pub fn trim(conf: &[u8], judgement: &AbJudgement) -> String {
     comment(
         "Trimmed by Collectune: rules that an A/B campaign did not show to be better than the default were taken out.",
     );
-    if let Some(void) = &judgement.void {
+    if let Some(void) = void {
         comment(&format!("Nothing was taken out, because the campaign is void: {void}"));
     }
     if !dropped.is_empty() {
         comment(UNTESTED);
     }
     let lines: Vec<&str> = text.lines().collect();
-    for (line, reason) in &dropped {
+    for (line, reason) in dropped {
         let rule = lines.get(*line as usize - 1).map_or("", |rule| rule.trim());
         comment(&format!("dropped: {rule}   ({reason})"));
     }

@@ -8,7 +8,7 @@
 
 use super::{
     CampaignSettings, Job,
-    journal::{Journal, JournalEntry, Phase, Requested},
+    journal::{Journal, JournalEntry, LaunchOutcome, Phase, Requested},
 };
 use crate::{
     collective::Configuration,
@@ -180,7 +180,8 @@ pub fn search(
     Ok(SearchStep::Done(why))
 }
 
-/// The next launch of an A/B in a balanced order; `None` where all were made. `phase` is one of the two A/Bs.
+/// The next launch of an A/B in a balanced order; `None` where all were made. `phase` is one of the two A/Bs. A launch
+/// with the tuner file that failed is made again: without it nothing is known of the file.
 pub fn ab(settings: &CampaignSettings, journal: &Journal, phase: Phase) -> Option<NextLaunch> {
     let repeats = settings.ab.as_ref()?.repeats;
     let state = SearchState { settings, journal, loaded: None, elsewhere: None };
@@ -194,7 +195,8 @@ pub fn ab(settings: &CampaignSettings, journal: &Journal, phase: Phase) -> Optio
             AbArm::Empty => Requested::EmptyTunerFile,
         };
         let is_made = |requested: Requested, repeat: u32| {
-            journal.of(*job, phase).any(|entry| entry.requested == requested && entry.repeat == repeat)
+            let own = journal.of(*job, phase).filter(|entry| (entry.requested, entry.repeat) == (requested, repeat));
+            own.into_iter().any(|entry| requested != Requested::TunerFile || entry.outcome == LaunchOutcome::Measured)
         };
         arms.map(|(arm, repeat)| (requested(arm), repeat)).find(|(arm, repeat)| !is_made(*arm, *repeat)).map(
             |(arm, repeat)| {

@@ -121,9 +121,9 @@ pub fn ranks(launcher: Launcher, scale: Scale) -> String {
     format!("launch=({})\n", start(launcher, scale))
 }
 
-/// One line of a script: a launch into a log. `environment` are pairs of name and value.
-pub fn line(log: &str, sizes: Sizes, collective: Collective, environment: &[(&str, String)]) -> String {
-    let mut line = format!("run {} {} {}", quoted(log), quoted(&sizes.arguments()), program(collective));
+/// One line of a script: a launch with these arguments of nccl-tests into a log. `environment` are pairs of name and value.
+pub fn line(log: &str, arguments: &str, collective: Collective, environment: &[(&str, String)]) -> String {
+    let mut line = format!("run {} {} {}", quoted(log), quoted(arguments), program(collective));
     for (name, value) in environment {
         let _ = write!(line, " {name}={}", quoted(value));
     }
@@ -180,7 +180,7 @@ pub const WARM_UPS: usize = 4;
 
 /// Lines that warm the clocks; their logs count for nothing.
 pub fn warm_up(sizes: Sizes, collective: Collective) -> String {
-    let line = line("warm_up.txt", sizes, collective, &[]);
+    let line = line("warm_up.txt", &sizes.arguments(), collective, &[]);
     format!(
         "# Cold clocks: the first launches are low, and count for nothing.\nfor _ in {{1..{WARM_UPS}}}; do\n    {line}done\n\n"
     )

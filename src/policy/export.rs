@@ -14,6 +14,7 @@ use crate::{
     collective::{Collective, Scale},
     conf::{
         Reader,
+        built_in::Table,
         words::{COLLECTIVES, word},
         write::{channels_of_library, fields, line, sizes_of_line},
     },
@@ -110,7 +111,14 @@ pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Resul
             (_, false) => "nccl_tuner.conf",
             (_, true) => "nccl_tuner_overlap.conf",
         };
-        let text = text + "# " + &fields(reader) + "\n" + &rules;
+        let mut text = text + "# " + &fields(reader) + "\n" + &rules;
+        if let Some(table) = Table::possible(None, None).filter(|_| reader == Reader::Rccl) {
+            text += &table.text(reader);
+            notes.push(format!(
+                "The last rows are those of {table}'s own table, which this file displaces. On another GPU leave them out, and \
+                 name the file rccl_tuner_<arch>.csv."
+            ));
+        }
         files.push(TextFile { name: name.to_owned(), text, note: notes.join(" ") });
     }
     if files.is_empty() && !reader.behaviour().keeps_default {
@@ -338,10 +346,9 @@ pub fn script(results: &[KeyResult], settings: &Settings, command: &str) -> Text
     if let Some(needed) = needed {
         text += &format!("# To tell a gain of 5 % takes {needed} lines per arm over all rounds.\n");
     }
-    text += "set -u\nmkdir -p rewards\n\n";
+    text += SETUP;
     text += &format!("command=({command})\n");
-    text += "run() { # log, then settings of the environment\n  local log=$1; shift\n  \
-             env \"$@\" NCCL_TUNER_REWARD_FILE=\"rewards/$log\" \"${command[@]}\" || echo \"$log: failed\" >&2\n}\n\n";
+    text += RUN;
     let mut stream = crate::math::Stream::new(settings.seed);
     for round in 1..=ROUNDS {
         let mut order = arms.clone();
@@ -368,6 +375,31 @@ pub fn script(results: &[KeyResult], settings: &Settings, command: &str) -> Text
         note: "Runs that would settle what is open; a log's name tells its arm.".to_owned(),
     }
 }
+
+/// The lines before the command: the logs of an earlier script must not be mixed with these, and settings from outside
+/// would hide those of the arms.
+const SETUP: &str = r#"set -u
+if compgen -G 'rewards/*.log' >/dev/null; then
+  echo "rewards/ holds the logs of an earlier script: move it away first" >&2
+  exit 1
+fi
+mkdir -p rewards
+unset NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_TUNER_PLUGIN NCCL_TUNER_CONFIG_FILE
+
+"#;
+
+/// The function of the script that runs the command once. Open MPI passes to other nodes only what `-x` names.
+const RUN: &str = r#"run() { # log, then settings of the environment
+  local log=$1 exports=()
+  shift
+  set -- "$@" NCCL_TUNER_REWARD_FILE="rewards/$log"
+  case ${command[0]##*/} in
+    mpirun | mpiexec | orterun) for setting in "$@"; do exports+=(-x "${setting%%=*}"); done ;;
+  esac
+  env "$@" "${command[0]}" ${exports[@]+"${exports[@]}"} "${command[@]:1}" || echo "$log: failed" >&2
+}
+
+"#;
 
 /// The number of rounds of the script.
 const ROUNDS: u32 = 8;

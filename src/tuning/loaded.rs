@@ -24,6 +24,7 @@ use super::{
     heat_map::Against,
     hotspots::{self, HotspotAnswer, HotspotQuestion},
     job::JobLog,
+    origin::arguments,
     parameters::Parameters,
     plan,
     platform::{Library, Platform},
@@ -208,6 +209,8 @@ impl LoadedTuning {
         let sweep = self.study.sweep();
         let mut question = question.clone();
         question.measured_with.clone_from(&self.set);
+        let with = self.files.measured_with.iter();
+        question.arguments.extend(with.map(|((collective, scale), words)| (*collective, *scale, arguments(words))));
         question.uncovered.extend(plan::agenda::unmeasured(sweep, self.files.jobs.iter().map(|(_, job)| job)));
         question.stalls.extend(self.study.lone_stalls());
         question.platform = question.platform.or_else(|| self.platform());

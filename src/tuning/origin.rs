@@ -95,6 +95,35 @@ impl Origin {
     }
 }
 
+/// The arguments of nccl-tests that measure as these values of origins say, each after a blank; empty for what it does
+/// without arguments, and where the values say different things.
+pub fn arguments(values: &[String]) -> String {
+    const TYPES: [&str; 17] = [
+        "int8", "char", "uint8", "int32", "int", "uint32", "int64", "uint64", "half", "float16", "float", "float32",
+        "double", "float64", "bfloat16", "f8e4m3", "f8e5m2",
+    ];
+    const OPERATIONS: [&str; 6] = ["sum", "prod", "max", "min", "avg", "mulsum"];
+    let only = |known: &[&str]| {
+        let mut of = values.iter().map(String::as_str).filter(|value| known.contains(value));
+        of.next().filter(|_| of.next().is_none())
+    };
+    let mut arguments = String::new();
+    if let Some(datatype) = only(&TYPES).filter(|datatype| !matches!(*datatype, "float" | "float32")) {
+        arguments += &format!(" -d {datatype}");
+    }
+    if let Some(operation) = only(&OPERATIONS).filter(|operation| *operation != "sum") {
+        arguments += &format!(" -o {operation}");
+    }
+    let mut launches =
+        values.iter().filter(|value| value.contains("CUDA graph") || value.ends_with("operations at once"));
+    if let Some(value) = launches.next().filter(|_| launches.next().is_none()) {
+        arguments += if value.contains("CUDA graph") { " -G 1" } else { "" };
+        let together = value.split(' ').find(|word| word.parse::<u64>().is_ok());
+        arguments.extend(together.map(|count| format!(" -m {count}")));
+    }
+    arguments
+}
+
 /// A number that stands for a name.
 pub fn number_of(name: &str) -> u64 {
     hash(name.as_bytes())
@@ -173,6 +202,15 @@ mod tests {
         assert_eq!(of(Some(1), Some(1)).as_deref(), Some("CUDA graph"));
         assert_eq!(of(Some(4), Some(16)).as_deref(), Some("CUDA graph of 16 operations"));
         assert_eq!(of(Some(0), Some(16)).as_deref(), Some("16 operations at once"));
+    }
+
+    #[test]
+    fn nccl_tests_measures_by_them_again() {
+        let of = |values: &[&str]| arguments(&values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&["NCCL 2.27.5", "float", "launched one by one", "sum"]), "");
+        assert_eq!(of(&["CUDA graph of 16 operations", "bfloat16", "max"]), " -d bfloat16 -o max -G 1 -m 16");
+        assert_eq!(of(&["16 operations at once", "half"]), " -d half -m 16");
+        assert_eq!(of(&["float", "half", "CUDA graph"]), " -G 1");
     }
 
     #[test]

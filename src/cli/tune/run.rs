@@ -47,7 +47,7 @@ use crate::{
             read,
         },
         loaded::LoadedTuning,
-        log,
+        log::{self, LogAnswers, LogRows},
         parameters::Parameters,
         plan::duration,
         sweep::Sweep,
@@ -173,7 +173,11 @@ impl Campaign {
             return refuse(format!("stopped; collectune tune --resume {name} goes on after the last whole launch"));
         }
         let deployed = ended?;
-        self.write_report(&self.learnt()?)?;
+        let learnt = self.learnt()?;
+        if learnt.loaded().is_none() {
+            return refuse("nothing was measured that can be compared: the notes above say why");
+        }
+        self.write_report(&learnt)?;
         self.say_end(&deployed)
     }
 
@@ -258,7 +262,7 @@ impl Campaign {
             return Ok(());
         }
         let outcome = match outcome {
-            LaunchOutcome::Measured => self.checked(&path)?,
+            LaunchOutcome::Measured => self.checked(&path, launch.job)?,
             failed => failed,
         };
         let log = match outcome.failure() {
@@ -328,7 +332,7 @@ impl Campaign {
             Ending::Ended(status) if !status.success() => {
                 LaunchOutcome::Failed(format!("it ended with {status}{last}"))
             }
-            Ending::Ended(_) if texts.is_empty() && self.checked(log)? == LaunchOutcome::Measured => LaunchOutcome::Failed(
+            Ending::Ended(_) if texts.is_empty() && self.checked(log, launch.job)? == LaunchOutcome::Measured => LaunchOutcome::Failed(
                 "the library wrote no debug file: the campaign's folder must lie on a file system that all nodes share, and the \
                  launcher must pass {env} on"
                     .to_owned(),
@@ -342,14 +346,27 @@ impl Campaign {
         })
     }
 
-    /// Whether a log has a table.
-    fn checked(&self, log: &Path) -> Result<LaunchOutcome, CliError> {
+    /// Whether a log has a table that can be used, of as many ranks as were launched.
+    fn checked(&self, log: &Path, job: Job) -> Result<LaunchOutcome, CliError> {
         let bytes = fs::read(log).map_err(|error| told(format!("{}: {error}", log.display())))?;
         let mut lines = Lines::new(&bytes[..]);
         let read = log::read_text(&mut lines, &mut || 0.0);
-        Ok(match read.has_runs() {
-            true => LaunchOutcome::Measured,
-            false => LaunchOutcome::Failed(format!("its output has no table of nccl-tests{}", last_line(log))),
+        if !read.has_runs() {
+            return Ok(LaunchOutcome::Failed(format!("its output has no table of nccl-tests{}", last_line(log))));
+        }
+        let name = log.file_name().unwrap_or_default().to_string_lossy();
+        // What a log lacks is told when it is read with the others.
+        let Ok(LogRows { rows, reading, .. }) = read.rows(0, &name, &LogAnswers::default()) else {
+            return Ok(LaunchOutcome::Measured);
+        };
+        let ranks = job.scale.ranks;
+        Ok(match (rows.first(), reading.problems.kept.first()) {
+            (None, Some(problem)) => LaunchOutcome::Failed(format!("no row of its table can be used: {problem}")),
+            (Some(row), _) if row.workload.scale.ranks != ranks => LaunchOutcome::Failed(format!(
+                "its table is of {}, and {ranks} were launched: are the programs built with MPI (MPI=1)?",
+                count(row.workload.scale.ranks.into(), "rank")
+            )),
+            _ => LaunchOutcome::Measured,
         })
     }
 
@@ -375,7 +392,7 @@ impl Campaign {
             by_scale: false,
             open_ends: false,
             architecture: None,
-            version: platform.version,
+            version: platform.version.or_else(|| loaded.platform()?.version),
             gpu: platform.gpu,
             leaves_out_built_in: false,
             measured_only: true,
@@ -425,6 +442,9 @@ impl Campaign {
         let whole = fs::read_to_string(&candidate).map_err(|error| told(format!("{CANDIDATE}: {error}")))?;
         if self.folder.settings.ab.is_none() {
             return self.deployed(&whole, "not confirmed by an A/B");
+        }
+        if own_rules(&self.folder.settings, &whole) == 0 {
+            return self.deployed(&whole, "not confirmed by an A/B, which can't judge the rules of this reader");
         }
         let first = match self.ab(Phase::Ab, &candidate)? {
             Ok(judged) => judged,
@@ -599,10 +619,11 @@ pub(super) fn request(
             set("NCCL_TUNER_PLUGIN", plugin);
         }
     }
-    // An A/B needs no line of each call: writing them costs time, which must not fall on one arm alone.
+    // An A/B needs no line of each call: writing them costs time, which must not fall on one arm alone. Of a loaded
+    // plugin NCCL 2.21 to 2.24 speak under ENV.
     let is_ab = matches!(launch.phase, Phase::Ab | Phase::AbOfRest);
     set("NCCL_DEBUG", "INFO");
-    set("NCCL_DEBUG_SUBSYS", if is_ab { "INIT" } else { "INIT,TUNING" });
+    set("NCCL_DEBUG_SUBSYS", if is_ab { "INIT,ENV" } else { "INIT,TUNING" });
     set("NCCL_DEBUG_FILE", debug);
     let mut arguments: Vec<String> =
         settings.sizes.arguments().split(' ').map(str::to_owned).chain(settings.arguments.iter().cloned()).collect();
@@ -656,6 +677,11 @@ fn play(
 fn has_tuner(debug: &str, conf: Option<&Path>) -> bool {
     let plugins =
         ["TUNER/Plugin: Using ", "Using tuner plugin ", "Successfully loaded external tuner plugin", "NCCLX TUNER: "];
+    // Where the plugin that was asked for is not found, another one may be used: that of a network plugin, or none.
+    let others = ["TUNER/Plugin: Could not find", "Using internal tuner plugin"];
+    if others.iter().any(|line| debug.contains(line)) {
+        return false;
+    }
     let conf = conf.and_then(|conf| std::path::absolute(conf).ok());
     let mut own =
         debug.lines().filter_map(|line| Some(line.split_once("Using built-in CSV tuner, config: ")?.1.trim()));

@@ -86,13 +86,15 @@ impl Export {
         let parameters = self.from.parameters(&opened)?;
         let learnt = self.from.learn(opened, &parameters, None)?;
         let scales = learnt.groups.iter().map(|group| group.scale).collect::<BTreeSet<Scale>>().len();
+        let told = learnt.executor.studies.tuning.loaded.platform();
+        let version = self.machine.with(Some(self.library.of_reader(self.reader)), told).version;
         let options = ExportOptions {
             reader: self.reader,
             library: self.library,
             by_scale: self.by_scale,
             open_ends: self.open_ends,
             architecture: self.architecture,
-            version: self.machine.library_version,
+            version,
             gpu: self.machine.gpu,
             leaves_out_built_in: self.without_built_in,
             measured_only: false,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::read::MeasuredCampaign;
 use crate::{
     collective::{Algorithm, Collective, Protocol},
-    conf::built_in::TABLES,
+    conf::built_in,
     tuning::conf::{Reader, Rule, read},
 };
 
@@ -84,8 +84,7 @@ pub fn of_conf(conf: &[u8]) -> Vec<RuleRange> {
 
 /// Whether a rule is a row of a library's own table.
 pub fn is_built_in(rule: &Rule) -> bool {
-    let own = TABLES.iter().flat_map(|table| table.rows).flat_map(|row| read(row.as_bytes(), Reader::Rccl));
-    own.into_iter().any(|own| Rule { line: rule.line, ..own } == *rule)
+    built_in::rows(Reader::Rccl).into_iter().any(|own| Rule { line: rule.line, ..own } == *rule)
 }
 
 /// Each measured size as a range of its own, where there is no tuner file.

@@ -98,7 +98,7 @@ impl CampaignPlan {
                 AbArm::Conf => self.loaded(self.conf.clone()),
                 AbArm::Empty => self.loaded("logs/empty.conf".to_owned()),
             };
-            text += &launch::line(&log, *sizes, *collective, &environment);
+            text += &launch::line(&log, &sizes.arguments(), *collective, &environment);
         }
         text
     }

@@ -155,7 +155,9 @@ fn not_judged(is_ours: bool, campaign: &MeasuredCampaign, why: &str) -> RuleVerd
     } else if is_ours {
         RuleVerdict::Drop(format!("not validated: {why}"))
     } else {
-        RuleVerdict::NotJudged("the campaign is of another collective, or of other numbers of nodes or ranks".to_owned())
+        RuleVerdict::NotJudged(
+            "the campaign is of another collective, or of other numbers of nodes or ranks".to_owned(),
+        )
     }
 }
 

@@ -49,12 +49,24 @@ pub struct PlanQuestion {
     pub uncovered: Vec<(Workload, u64)>,
     /// The set of measurements that the plan continues, if there are several.
     pub measured_with: Option<String>,
+    /// Further arguments of nccl-tests, each after a blank, by which a collective and scale is measured as before:
+    /// ` -d bfloat16 -o max`.
+    #[serde(skip)]
+    pub arguments: Vec<(Collective, Scale, String)>,
     /// The library and GPU of the launches; `None` for those that the measurements name, or else RCCL.
     pub platform: Option<Platform>,
     /// The launcher that starts the ranks.
     pub launcher: Launcher,
     /// The seed of the order of the launches.
     pub seed: u64,
+}
+
+impl PlanQuestion {
+    /// The further arguments of a collective and scale; empty where there are none.
+    fn arguments_of(&self, collective: Collective, scale: Scale) -> &str {
+        let of = self.arguments.iter().find(|(of, at, _)| (*of, *at) == (collective, scale));
+        of.map_or("", |(_, _, arguments)| arguments)
+    }
 }
 
 impl Default for PlanQuestion {
@@ -69,6 +81,7 @@ impl Default for PlanQuestion {
             stalls: Vec::new(),
             uncovered: Vec::new(),
             measured_with: None,
+            arguments: Vec::new(),
             platform: None,
             launcher: Launcher::default(),
             seed: 42,

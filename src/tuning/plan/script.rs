@@ -16,7 +16,7 @@ pub const FILE_NAME: &str = "measure.sh";
 
 /// The script: for each scale warm-up launches, then rounds of all launches. Each round is shuffled, so that a drift of
 /// the cluster affects all configurations alike. `takes` is a text that says how long it takes. The name of a log has
-/// what was requested: `all_reduce_2n_ring_ll128_c24_r1.log`.
+/// what was requested: `all_reduce_2n_16ranks_ring_ll128_c24_r1.log`.
 pub fn script(items: &[PlannedLaunch], question: &PlanQuestion, takes: Option<&str>) -> String {
     let launches: u32 = items.iter().map(|item| item.repeats).sum();
     let mut notes = vec![
@@ -44,7 +44,7 @@ pub fn script(items: &[PlannedLaunch], question: &PlanQuestion, takes: Option<&s
             for item in of_round {
                 text += &launch::line(
                     &log_name(item, &of_scale, round),
-                    item.sizes,
+                    &format!("{}{}", item.sizes.arguments(), question.arguments_of(item.collective, item.scale)),
                     item.collective,
                     &launch::environment(item.configuration, item.collective),
                 );
@@ -63,7 +63,7 @@ fn log_name(item: &PlannedLaunch, items: &[&PlannedLaunch], round: u32) -> Strin
     let width = |sizes: &Sizes| (sizes.last / sizes.first.max(1), *sizes);
     let widest = items.iter().filter(|other| other.collective == *collective).map(|other| width(&other.sizes)).max();
     let at = if widest == Some(width(sizes)) { String::new() } else { format!("_from{}b", sizes.first) };
-    format!("{collective}_{}n{at}_{what}_r{round}.log", scale.nodes)
+    format!("{collective}_{}n_{}ranks{at}_{what}_r{round}.log", scale.nodes, scale.ranks)
 }
 
 /// What is asked for, as the names of logs say it: `ring_ll128_c24`.
@@ -77,7 +77,12 @@ pub(crate) fn name(configuration: Configuration) -> String {
 /// The launches as arguments of rccl-sweep, a line each; algorithm and protocol are set in its environment.
 pub fn sweep_arguments(items: &[PlannedLaunch]) -> String {
     let mut text = String::new();
+    let mut scale = None;
     for item in items {
+        if scale != Some(item.scale) {
+            let _ = writeln!(text, "# {}", item.scale);
+            scale = Some(item.scale);
+        }
         let Sizes { first, last } = item.sizes;
         let channels = item.configuration.map_or(0, |c| c.channels);
         for (name, value) in launch::environment(item.configuration, item.collective)
@@ -135,12 +140,18 @@ mod tests {
         assert_eq!(
             lines[..2],
             [
-                &format!("run all_reduce_2n_default_r1.log {sizes}")[..],
-                &format!("run all_reduce_2n_default_r2.log {sizes}")
+                &format!("run all_reduce_2n_16ranks_default_r1.log {sizes}")[..],
+                &format!("run all_reduce_2n_16ranks_default_r2.log {sizes}")
             ]
         );
-        assert_eq!(lines[2], format!("run all_reduce_2n_ring_ll128_c24_r1.log {sizes} {asked}"));
+        assert_eq!(lines[2], format!("run all_reduce_2n_16ranks_ring_ll128_c24_r1.log {sizes} {asked}"));
         assert_eq!(lines.len(), 5);
+        let of = (Collective::AllReduce, Scale { nodes: 2, ranks: 16 });
+        let as_before =
+            PlanQuestion { arguments: vec![(of.0, of.1, " -d half -o max".to_owned())], ..PlanQuestion::default() };
+        assert!(
+            script(&items, &as_before, None).contains("'-b 4096 -e 536870912 -f 2 -d half -o max' all_reduce_perf")
+        );
         let other = script(&items, &PlanQuestion { seed: 7, ..PlanQuestion::default() }, None);
         assert_eq!(text, script(&items, &PlanQuestion::default(), None));
         assert_eq!(text.len(), other.replace("seed 7", "seed 42").len());
@@ -165,16 +176,16 @@ mod tests {
         let all = Configuration { algorithm: Algorithm::None, protocol: Protocol::None, channels: 4 };
         let all_to_all = PlannedLaunch { collective: Collective::AllToAll, ..item(Some(all), 1) };
         assert_eq!(launch::environment(Some(all), Collective::AllToAll)[0].0, "NCCL_MIN_P2P_NCHANNELS");
-        assert_eq!(log_name(&all_to_all, &[&all_to_all], 1), "alltoall_2n_c4_r1.log");
+        assert_eq!(log_name(&all_to_all, &[&all_to_all], 1), "alltoall_2n_16ranks_c4_r1.log");
         let beyond = PlannedLaunch { sizes: Sizes { first: 1 << 30, last: 1 << 33 }, ..all_to_all.clone() };
-        assert_eq!(log_name(&beyond, &[&all_to_all, &beyond], 1), "alltoall_2n_from1073741824b_c4_r1.log");
+        assert_eq!(log_name(&beyond, &[&all_to_all, &beyond], 1), "alltoall_2n_16ranks_from1073741824b_c4_r1.log");
     }
 
     #[test]
     fn rccl_sweep_has_one_line_for_each() {
         assert_eq!(
             sweep_arguments(&[item(ring(24), 3)]),
-            "NCCL_ALGO=Ring NCCL_PROTO=LL128 ./rccl_sweep.py --collective all_reduce --nodes 2 --channels 24:24:1 \
+            "# 2 nodes, 16 ranks\nNCCL_ALGO=Ring NCCL_PROTO=LL128 ./rccl_sweep.py --collective all_reduce --nodes 2 --channels 24:24:1 \
              --min-bytes 4K --max-bytes 512M\n"
         );
     }

@@ -3,6 +3,7 @@
 use super::{ConfFile, ExportInput, ExportOptions, plan::Plan};
 use crate::{
     collective::Scale,
+    conf::machine::Gpu,
     conf::write,
     order::CompactSort,
     text::{apart, is_control},
@@ -48,7 +49,9 @@ pub(super) fn file_name(options: &ExportOptions, scale: Option<Scale>) -> String
                     name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).collect();
                 (!plain.is_empty()).then_some(plain)
             };
-            let architecture = options.architecture.as_ref().and_then(plain).unwrap_or_else(|| "gfx950".to_owned());
+            let of_gpu = || options.gpu.filter(|gpu| matches!(gpu, Gpu::Gfx(_))).map(|gpu| gpu.to_string());
+            let architecture = options.architecture.as_ref().and_then(plain).or_else(of_gpu);
+            let architecture = architecture.unwrap_or_else(|| "gfx950".to_owned());
             format!("rccl_tuner_{architecture}{scale}.csv")
         }
         Reader::Ncclx => format!("ncclx_tuner{scale}.csv"),
@@ -167,7 +170,8 @@ pub fn loading(reader: Reader, file_name: &str) -> String {
             "# RCCL from ROCm 7.13 reads the file itself where no plugin is loaded. With another architecture the name\n\
              # is rccl_tuner_<arch>.csv; rocminfo names it (gfx950 is MI350 and MI355, gfx942 is MI300).\n\
              {conf}\
-             # or put it where it is looked for: tuner/ beside librccl.so, or $ROCM_PATH/share/rccl/tuner/\n"
+             # or put it where it is looked for: tuner/ beside librccl.so, or $ROCM_PATH/share/rccl/tuner/. There its name\n\
+             # must be rccl_tuner_<arch>.csv, also that of a file of one scale\n"
         ),
     }
 }

@@ -117,12 +117,21 @@ fn fake_all_reduce_perf() {
     if var("FAKE_NO_DEBUG").is_none() {
         fs::write(file, format!("{init}{tuner}{decisions}")).unwrap();
     }
-    if is("FAKE_CRASH") {
+    let is_with_rules = rules.is_some_and(|(rules, _)| !rules.is_empty());
+    if is("FAKE_CRASH") || (is_with_rules && var("FAKE_CRASH_WITH_RULES").is_some()) {
         println!("{}", played.output.lines().take(30).collect::<Vec<_>>().join("\n"));
         println!("node1: Test CUDA failure all_reduce.cu:44 'out of memory'");
         process::exit(3);
     }
     let mut output = played.output;
+    if var("FAKE_ONE_RANK").is_some() {
+        let is_of_others = |line: &&str| line.starts_with("#  Rank") && !line.starts_with("#  Rank  0");
+        output = output.lines().filter(|line| !is_of_others(line)).collect::<Vec<_>>().join("\n");
+    }
+    if var("FAKE_OTHER_COUNT").is_some() {
+        // A table of another type than the one that it names: no row of it can be used.
+        output = output.replace(" float ", " mystery ");
+    }
     if is("FAKE_STALL") && !Path::new(&var("FAKE_NOTE").unwrap()).exists() {
         fs::write(var("FAKE_NOTE").unwrap(), "").unwrap();
         output =
@@ -162,8 +171,20 @@ struct FakeCluster {
 impl FakeCluster {
     /// `faults` are variables that say which requests go wrong.
     fn new(faults: &[(&str, &str)]) -> Self {
-        let folder = TempDir::new().unwrap();
-        let sweep = write(&folder, "measured.csv", sweep());
+        let cluster = Self { folder: TempDir::new().unwrap() };
+        cluster.fails(faults);
+        // A launcher that says things of its own.
+        cluster.script(
+            "launcher",
+            "#!/bin/sh\nshift\necho '  size  rank  host'\necho '  16  0  secret-host'\nexec \"$@\"\n",
+        );
+        cluster
+    }
+
+    /// From here on these requests go wrong, and no others.
+    fn fails(&self, faults: &[(&str, &str)]) {
+        let folder = &self.folder;
+        let sweep = write(folder, "measured.csv", sweep());
         let faults: String = faults.iter().map(|(name, value)| format!("export {name}='{value}'\n")).collect();
         let program = format!(
             "#!/bin/sh\n{faults}export FAKE_NOTE='{}'\nexport FAKE_SWEEP='{sweep}'\nexport FAKE_ARGUMENTS=\"$*\"\n\
@@ -171,14 +192,7 @@ impl FakeCluster {
             folder.path().join("note").display(),
             env::current_exe().unwrap().display()
         );
-        let cluster = Self { folder };
-        cluster.script("all_reduce_perf", &program);
-        // A launcher that says things of its own.
-        cluster.script(
-            "launcher",
-            "#!/bin/sh\nshift\necho '  size  rank  host'\necho '  16  0  secret-host'\nexec \"$@\"\n",
-        );
-        cluster
+        self.script("all_reduce_perf", &program);
     }
 
     fn script(&self, name: &str, content: &str) {
@@ -377,6 +391,63 @@ fn what_crashes_hangs_or_is_replaced_is_recorded_and_not_tried_again() {
         assert!(!report.contains(why.as_str()), "{why}");
     }
     assert!(failed.iter().all(|log| cluster.path("campaign").join(log).is_file()));
+}
+
+#[test]
+fn a_file_that_was_not_seen_to_work_is_not_deployed() {
+    let cluster = FakeCluster::new(&[("FAKE_CRASH_WITH_RULES", "1")]);
+    let campaign = cluster.path("c").display().to_string();
+    let resume = || collectune(&["tune", "--resume", &campaign]);
+    let why = "nothing is deployed that was not seen to work";
+    let said = cluster.tune("c", &["--launches", "40", "--ab-repeats", "3"]);
+    for said in [said, resume(), resume()] {
+        ended(&said, 1);
+        assert!(text(&said.stderr).contains(why), "{}", text(&said.stderr));
+    }
+    let failed = cluster.entries("c").into_iter().filter(|entry| entry.outcome.failure().is_some()).count();
+    assert_eq!((failed, cluster.path("c/tuned.conf").exists()), (2, false));
+}
+
+#[test]
+fn an_ab_that_the_budget_cuts_short_confirms_nothing() {
+    let cluster = FakeCluster::new(&[("FAKE_CRASH_WITH_RULES", "1")]);
+    let campaign = cluster.path("c").display().to_string();
+    ended(&cluster.tune("c", &["--launches", "40", "--ab-repeats", "3"]), 1);
+    // From here on the file works, and the budget ends with what was launched.
+    cluster.fails(&[]);
+    let settings = cluster.path("c/campaign.json");
+    let made = cluster.entries("c").len();
+    let spent = fs::read_to_string(&settings).unwrap().replace("\"launches\": 40", &format!("\"launches\": {made}"));
+    fs::write(&settings, spent).unwrap();
+    let said = collectune(&["tune", "--resume", &campaign]);
+    let out = ended(&said, 0);
+    let why = "Deploy no tuner file: the budget ended before the A/B could confirm a rule of candidate.conf";
+    assert!(out.contains(why) && !out.contains("tuned.conf"), "{out}");
+    assert!(!cluster.path("c/tuned.conf").exists() && cluster.path("c/candidate.conf").exists());
+}
+
+#[test]
+fn a_table_of_other_ranks_or_without_a_row_is_no_measurement() {
+    for (fault, why) in [
+        ("FAKE_ONE_RANK", "its table is of 1 rank, and 16 were launched: are the programs built with MPI (MPI=1)?"),
+        ("FAKE_OTHER_COUNT", "no row of its table can be used: "),
+    ] {
+        let cluster = FakeCluster::new(&[(fault, "1")]);
+        let said = cluster.tune("c", &["--launches", "40", "--ab-repeats", "3"]);
+        ended(&said, 1);
+        let said = text(&said.stderr);
+        assert!(said.contains("the first launches must work") && said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn a_budget_that_is_too_small_is_said_before_anything_is_spent() {
+    let cluster = FakeCluster::new(&[]);
+    let said = cluster.tune("c", &["--launches", "12", "--ab-repeats", "3"]);
+    ended(&said, 1);
+    let said = text(&said.stderr);
+    assert!(said.contains("--launches 12 is too few") && said.contains("--without-ab"), "{said}");
+    assert!(!cluster.path("c").exists());
 }
 
 #[test]

@@ -34,7 +34,7 @@ use crate::{
     launch::{self, Sizes},
     tuning::{
         ab::script::CampaignPlan,
-        campaign::{AbSettings, Budget, CampaignSettings, Job, play::Player},
+        campaign::{AbSettings, Budget, CampaignSettings, Job, next, play::Player},
         conf::Reader,
         plan::{PlanQuestion, explore::LaunchThresholds},
         platform::{Library, Platform},
@@ -185,6 +185,7 @@ impl Tune {
         if let Cluster::Played(player) = &cluster {
             self.fit_to_sweep(&mut settings, player)?;
         }
+        check_budget(&settings)?;
         self.look_beside(&mut settings)?;
         let prior = prior::read(&settings)?;
         if self.dry_run {
@@ -300,6 +301,21 @@ impl Tune {
 }
 
 /// What answers launches: the cluster, or a sweep. Fails if the launcher or the programs can't be found.
+/// Whether the budget leaves anything for the search, besides the default and the A/B.
+fn check_budget(settings: &CampaignSettings) -> Result<(), CliError> {
+    let Some(launches) = settings.budget.launches.filter(|_| settings.ab.is_some()) else { return Ok(()) };
+    let (warm_ups, repeats, ab) = (settings.warm_ups, settings.repeats, next::ab_launches(settings));
+    let of_job = warm_ups.saturating_add(repeats.saturating_mul(2));
+    let least = of_job.saturating_mul(settings.jobs.len() as u32).saturating_add(ab);
+    if launches >= least {
+        return Ok(());
+    }
+    refuse(format!(
+        "--launches {launches} is too few, {least} are needed: for each collective and scale {warm_ups} that warm up (--warm-ups) \
+         and {repeats} of the default and of one configuration (--repeats), and {ab} of the A/B (--ab-repeats, --without-ab)"
+    ))
+}
+
 fn cluster(settings: &CampaignSettings) -> Result<Cluster, CliError> {
     if let Some(sweep) = &settings.simulated {
         let opened =

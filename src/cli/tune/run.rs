@@ -695,3 +695,25 @@ fn last_line(log: &Path) -> String {
     let last = text.lines().rev().find(|line| !line.trim().is_empty());
     last.map_or_else(String::new, |line| format!("; its last line is \"{}\"", excerpt(line)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_tuner_that_was_asked_for_counts() {
+        let conf = std::path::absolute("a.csv").unwrap_or_default();
+        let own = format!("NCCL INFO Using built-in CSV tuner, config: {}", conf.display());
+        for (debug, is_read) in [
+            ("NCCL INFO TUNER/Plugin: Using tuner plugin ours", true),
+            ("NCCL INFO Successfully loaded external tuner plugin ours", true),
+            ("NCCL INFO TUNER/Plugin: Could not find: ours.so\nNCCL INFO TUNER/Plugin: Using nccl_ofi_tuner (v3)", false),
+            ("NCCL INFO TUNER/Plugin: Using internal tuner plugin.", false),
+            (&own, true),
+            ("NCCL INFO Using built-in CSV tuner, config: /opt/rocm/share/rccl/tuner/rccl_tuner.csv", false),
+            ("", false),
+        ] {
+            assert_eq!(has_tuner(debug, Some(&conf)), is_read, "{debug}");
+        }
+    }
+}

@@ -37,7 +37,7 @@ use crate::{
         job::JobLog,
         loaded::{LoadedTuning, TuningFiles},
         model_file::ModelFile,
-        origin::Origins,
+        origin::{MeasuredWith, Origins},
         parameters::Parameters,
         read::Row,
         sets::{self, Set, SetChoice, Sets},
@@ -163,7 +163,7 @@ pub struct OpenedFiles {
     /// Accepted rows of all files: those of the chosen set.
     pub rows: Vec<Row>,
     /// The versions and variables with which the rows were measured.
-    pub measured_with: snapshot::MeasuredWith,
+    pub measured_with: MeasuredWith,
     /// The report on each file.
     pub files: Vec<FileReport>,
     /// The training parameters of a model file.
@@ -296,7 +296,7 @@ pub fn read_set(
             }
             FileContent::Model(text) => {
                 if let Some(model) = open_model(&text, &mut report) {
-                    opened.rows.extend(model.rows(report.number()));
+                    opened.rows.extend(model.rows(report.number(), &mut origins));
                     opened.saved_hashes.push(model.hash);
                     opened.parameters = Some(model.parameters);
                     opened.target = Some(model.target);

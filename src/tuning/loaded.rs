@@ -24,7 +24,8 @@ use super::{
     heat_map::Against,
     hotspots::{self, HotspotAnswer, HotspotQuestion},
     job::JobLog,
-    origin::arguments,
+    model_file::ModelFile,
+    origin::{MeasuredWith, arguments},
     parameters::Parameters,
     plan,
     platform::{Library, Platform},
@@ -36,7 +37,6 @@ use super::{
     result::{Recommendation, Trained, Validated, View},
     runs::Runs,
     sets::Sets,
-    snapshot::MeasuredWith,
     states::{StateKey, States},
     study::{MAX_TRAINED_GROUPS, TuningStudy, TuningStudyError},
     support::SupportMatrix,
@@ -216,6 +216,14 @@ impl LoadedTuning {
         question.platform = question.platform.or_else(|| self.platform());
         let matrix = question.platform.unwrap_or_default().matrix();
         Ok(plan::plan(sweep, elsewhere, recommendations, &SupportMatrix::new(matrix, sweep), &question, progress))
+    }
+
+    /// The trained model as a file.
+    ///
+    /// # Errors
+    /// Returns an error if nothing was trained, or the model can't be evaluated.
+    pub fn model_file(&self) -> Result<ModelFile, TuningStudyError> {
+        self.study.model_file(&self.files.measured_with)
     }
 
     /// The library and its version, as the measurements say them, else the library that runs what was measured; `None`

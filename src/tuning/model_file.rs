@@ -7,6 +7,7 @@ use super::{
     aggregate::{Point, Target},
     features::ModelInput,
     model::BusbwModel,
+    origin::{MeasuredWith, Origin, Origins},
     parameters::Parameters,
     read::{Row, RunKind, Sample},
     runs::{Run, Runs, weighted_median},
@@ -14,7 +15,7 @@ use super::{
     sweep::Sweep,
 };
 use crate::{
-    collective::{Configuration, Workload},
+    collective::{Collective, Configuration, Scale, Workload},
     learn::LearnError,
     math,
     order::CompactSort,
@@ -54,6 +55,9 @@ pub struct ModelFile {
     /// The runs of the default, for each point of `defaults`.
     #[serde(default)]
     pub default_runs: Vec<Vec<SavedRun>>,
+    /// What each collective and scale was measured with, such as library and data type.
+    #[serde(default)]
+    pub measured_with: Vec<(Collective, Scale, Vec<String>)>,
 }
 
 /// One run: busbw in GB/s, out-of-place busbw, the number of runs that it is the median of, their spread in per cent,
@@ -125,6 +129,7 @@ impl ModelFile {
         sweep: &Sweep,
         runs: &Runs,
         screened: &Screened,
+        measured_with: &MeasuredWith,
     ) -> Result<Self, LearnError> {
         let saved = |points: &[Point], kind| {
             let of = |point: &Point| {
@@ -154,6 +159,10 @@ impl ModelFile {
             defaults: sweep.defaults.clone(),
             runs: saved(&sweep.points, RunKind::Asked),
             default_runs: saved(&sweep.defaults, RunKind::Default),
+            measured_with: measured_with
+                .iter()
+                .map(|((collective, scale), words)| (*collective, *scale, words.clone()))
+                .collect(),
         })
     }
 
@@ -197,7 +206,17 @@ impl ModelFile {
 
     /// The training rows as rows of a sweep, so that they can be aggregated with others: the runs of each point where
     /// their median is the point, the point itself where they are missing or contradict it.
-    pub fn rows(&self, file: u16) -> impl Iterator<Item = Row> {
+    /// `origins` gets what they were measured with.
+    pub fn rows(&self, file: u16, origins: &mut Origins) -> impl Iterator<Item = Row> {
+        let number = |(collective, scale, values): &(Collective, Scale, Vec<String>)| {
+            let number = origins.number(&Origin::of_values(values), Origins::MAX_OF_A_FILE);
+            ((*collective, *scale), number.unwrap_or(0))
+        };
+        let numbers: Vec<((Collective, Scale), u16)> = self.measured_with.iter().map(number).collect();
+        let origin_of = move |of: &Workload| {
+            let own = numbers.iter().find(|(group, _)| *group == (of.collective, of.scale));
+            own.map_or(0, |(_, number)| *number)
+        };
         let kinds =
             [(&self.points, &self.runs, RunKind::Asked), (&self.defaults, &self.default_runs, RunKind::Default)];
         let rows = kinds.into_iter().flat_map(|(points, runs, kind)| {
@@ -221,7 +240,7 @@ impl ModelFile {
                 marks: point.marks,
                 asked: point.asked,
                 evidence: point.evidence,
-                origin: 0,
+                origin: origin_of(&point.workload),
             },
         )
     }

@@ -5,7 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::math::hash;
+use crate::{
+    collective::{Collective, Scale},
+    math::hash,
+};
 
 /// In what measurements of one collective and scale can differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +47,9 @@ impl Aspect {
 pub struct Origin {
     values: [Option<String>; Aspect::ALL.len()],
 }
+
+/// What each collective and scale was measured with, such as library version and data type, as texts.
+pub type MeasuredWith = BTreeMap<(Collective, Scale), Vec<String>>;
 
 /// The longest value that is kept.
 const MAX_LENGTH: usize = 40;
@@ -95,28 +101,51 @@ impl Origin {
     }
 }
 
+const TYPES: [&str; 17] = [
+    "int8", "char", "uint8", "int32", "int", "uint32", "int64", "uint64", "half", "float16", "float", "float32",
+    "double", "float64", "bfloat16", "f8e4m3", "f8e5m2",
+];
+const OPERATIONS: [&str; 6] = ["sum", "prod", "max", "min", "avg", "mulsum"];
+
+/// Which aspect a value of an origin is of, by its form; `None` for one that can't be told.
+fn aspect_of(value: &str) -> Option<Aspect> {
+    if TYPES.contains(&value) {
+        Some(Aspect::DataType)
+    } else if OPERATIONS.contains(&value) {
+        Some(Aspect::Operation)
+    } else if ["CUDA graph", "operations at once", "launched one by one"].iter().any(|word| value.contains(word)) {
+        Some(Aspect::Launches)
+    } else {
+        ["NCCL", "RCCL"].iter().any(|family| value.starts_with(family)).then_some(Aspect::Library)
+    }
+}
+
+impl Origin {
+    /// The origin of which these are the values; of an aspect of which several values are given, none counts.
+    pub fn of_values(values: &[String]) -> Self {
+        let mut origin = Self::default();
+        for aspect in Aspect::ALL {
+            let mut own = values.iter().filter(|value| aspect_of(value) == Some(aspect));
+            let only = own.next().filter(|_| own.next().is_none());
+            origin.values[aspect as usize] = only.map(|value| value.chars().take(MAX_LENGTH).collect());
+        }
+        origin
+    }
+}
+
 /// The arguments of nccl-tests that measure as these values of origins say, each after a blank; empty for what it does
 /// without arguments, and where the values say different things.
 pub fn arguments(values: &[String]) -> String {
-    const TYPES: [&str; 17] = [
-        "int8", "char", "uint8", "int32", "int", "uint32", "int64", "uint64", "half", "float16", "float", "float32",
-        "double", "float64", "bfloat16", "f8e4m3", "f8e5m2",
-    ];
-    const OPERATIONS: [&str; 6] = ["sum", "prod", "max", "min", "avg", "mulsum"];
-    let only = |known: &[&str]| {
-        let mut of = values.iter().map(String::as_str).filter(|value| known.contains(value));
-        of.next().filter(|_| of.next().is_none())
-    };
+    let origin = Origin::of_values(values);
+    let value = |aspect: Aspect| origin.values[aspect as usize].as_deref();
     let mut arguments = String::new();
-    if let Some(datatype) = only(&TYPES).filter(|datatype| !matches!(*datatype, "float" | "float32")) {
+    if let Some(datatype) = value(Aspect::DataType).filter(|datatype| !matches!(*datatype, "float" | "float32")) {
         arguments += &format!(" -d {datatype}");
     }
-    if let Some(operation) = only(&OPERATIONS).filter(|operation| *operation != "sum") {
+    if let Some(operation) = value(Aspect::Operation).filter(|operation| *operation != "sum") {
         arguments += &format!(" -o {operation}");
     }
-    let mut launches =
-        values.iter().filter(|value| value.contains("CUDA graph") || value.ends_with("operations at once"));
-    if let Some(value) = launches.next().filter(|_| launches.next().is_none()) {
+    if let Some(value) = value(Aspect::Launches) {
         arguments += if value.contains("CUDA graph") { " -G 1" } else { "" };
         let together = value.split(' ').find(|word| word.parse::<u64>().is_ok());
         arguments.extend(together.map(|count| format!(" -m {count}")));

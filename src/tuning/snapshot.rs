@@ -2,9 +2,11 @@
 
 mod drift;
 
+use std::collections::BTreeMap;
+
 use super::{
     decision::{Decision, deviations::OwnSpread},
-    origin::{Aspect, Origins},
+    origin::{Aspect, MeasuredWith, Origins},
     read::{Evidence, Row, RunKind},
     result::Recommendation,
     runs::{PointRuns, Run, Runs},
@@ -20,11 +22,6 @@ use crate::{
         rounded,
     },
 };
-use std::collections::BTreeMap;
-
-/// What each collective and scale was measured with, such as library version and data type, as texts.
-pub type MeasuredWith = BTreeMap<(Collective, Scale), Vec<String>>;
-
 /// The libraries, data types and operations of rows, and a short number for each set of nodes, which distinguishes
 /// them without naming a node.
 pub fn measured_with(rows: &[Row], origins: &Origins) -> MeasuredWith {
@@ -32,6 +29,7 @@ pub fn measured_with(rows: &[Row], origins: &Origins) -> MeasuredWith {
     const MAX: usize = 8;
     let key = |row: &Row| (row.workload.collective, row.workload.scale, row.origin);
     let mut words = MeasuredWith::new();
+    let mut in_place: Vec<(Collective, Scale)> = Vec::new();
     for same in rows.chunk_by(|a, b| key(a) == key(b)) {
         let (collective, scale, origin) = key(&same[0]);
         let of_group = words.entry((collective, scale)).or_default();
@@ -46,7 +44,20 @@ pub fn measured_with(rows: &[Row], origins: &Origins) -> MeasuredWith {
             }
         }
     }
-    words.values_mut().for_each(|words| words.compact_sort());
+    // Where no run is in place, the runs out of place stand in.
+    for row in rows.iter().filter(|row| row.in_place.is_some()) {
+        let group = (row.workload.collective, row.workload.scale);
+        if in_place.last() != Some(&group) {
+            in_place.push(group);
+        }
+    }
+    in_place.compact_sort();
+    for (group, of_group) in &mut words {
+        if in_place.binary_search(group).is_err() {
+            of_group.push("out of place".to_owned());
+        }
+        of_group.compact_sort();
+    }
     words
 }
 

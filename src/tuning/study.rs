@@ -15,6 +15,7 @@ use super::{
     heat_map::{Against, heat_map},
     model::BusbwModel,
     model_file::{self, ModelFile},
+    origin::MeasuredWith,
     parameters::{Confidence, Parameters, Screening, SearchLimits},
     platform::Platform,
     read::Placement,
@@ -472,14 +473,14 @@ impl TuningStudy {
             .collect())
     }
 
-    /// The model as a file.
+    /// The model as a file, with what it was measured with.
     ///
     /// # Errors
     /// Returns an error if nothing was trained, or the model can't be evaluated.
-    pub fn model_file(&self) -> Result<ModelFile, TuningStudyError> {
+    pub fn model_file(&self, measured_with: &MeasuredWith) -> Result<ModelFile, TuningStudyError> {
         let trained = self.trained.as_ref().ok_or(TuningStudyError::NothingTrained)?;
         let Self { target, sweep, runs, screened, .. } = self;
-        Ok(ModelFile::new(&trained.model, &trained.parameters, *target, sweep, runs, screened)?)
+        Ok(ModelFile::new(&trained.model, &trained.parameters, *target, sweep, runs, screened, measured_with)?)
     }
 
     /// Compares the trained model with the hash in the model file that it was opened from. Returns a sentence if they

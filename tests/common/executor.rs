@@ -87,7 +87,7 @@ impl Page {
     }
 
     fn save(&mut self) -> Answer<String> {
-        Ok(self.tuning().study.model_file()?.to_text())
+        Ok(self.tuning().model_file()?.to_text())
     }
 }
 

@@ -705,7 +705,8 @@ fn model_files() -> Vec<Vec<u8>> {
     let FileContent::Rows(rows) = content else { return texts(["{\"format\":\"collectune-model\"}"]) };
     let mut study = TuningStudy::new(aggregate(&rows, Target::Time), Target::Time);
     let trained = study.train(Parameters::default(), &mut Silent).is_ok();
-    let text = study.model_file().ok().filter(|_| trained).map(|file| file.to_text()).unwrap_or_default();
+    let text =
+        study.model_file(&Default::default()).ok().filter(|_| trained).map(|file| file.to_text()).unwrap_or_default();
     // A short beginning with its rows cut, so that mutations meet the fields and not only numbers.
     vec![text.into_bytes(), b"{\"format\":\"collectune-model\"}".to_vec()]
 }

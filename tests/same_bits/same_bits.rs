@@ -57,7 +57,7 @@ fn main() {
         study.train(parameters, &mut Silent).expect("points to fit");
         let (evaluation, answer) = study.validate(&folds, &mut Silent).expect("a model");
         let answer = fingerprint(&format!("{evaluation:?}{}", export::json(answer, None)));
-        let model = study.model_file().expect("a model").hash;
+        let model = study.model_file(&Default::default()).expect("a model").hash;
         say(&format!("{preset:?}: model {model}, answer {answer:016x}"));
     }
     overlap();

@@ -149,7 +149,7 @@ fn a_reopened_model_decides_as_before() {
     let mut worker = Executor::default();
     load(&mut worker, &[("a.csv", csv.as_bytes())]);
     let trained = train(&mut worker, &parameters());
-    let file = worker.studies.tuning.loaded.study.model_file().unwrap().to_text();
+    let file = worker.studies.tuning.loaded.model_file().unwrap().to_text();
     let stalls = record(&mut worker, None).stalls;
     let mut elsewhere = Executor::default();
     load(&mut elsewhere, &[("model.json", file.as_bytes())]);

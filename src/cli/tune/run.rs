@@ -707,7 +707,10 @@ mod tests {
         for (debug, is_read) in [
             ("NCCL INFO TUNER/Plugin: Using tuner plugin ours", true),
             ("NCCL INFO Successfully loaded external tuner plugin ours", true),
-            ("NCCL INFO TUNER/Plugin: Could not find: ours.so\nNCCL INFO TUNER/Plugin: Using nccl_ofi_tuner (v3)", false),
+            (
+                "NCCL INFO TUNER/Plugin: Could not find: ours.so\nNCCL INFO TUNER/Plugin: Using nccl_ofi_tuner (v3)",
+                false,
+            ),
             ("NCCL INFO TUNER/Plugin: Using internal tuner plugin.", false),
             (&own, true),
             ("NCCL INFO Using built-in CSV tuner, config: /opt/rocm/share/rccl/tuner/rccl_tuner.csv", false),

@@ -78,10 +78,10 @@ impl Train {
         };
         let learnt = self.from.learn(opened, &parameters, failed)?;
         let mut bar = terminal::Bar::new();
-        let study = &learnt.executor.studies.tuning.loaded.study;
-        let importances = if self.importances { study.importances(&mut bar)? } else { Vec::new() };
+        let loaded = &learnt.executor.studies.tuning.loaded;
+        let importances = if self.importances { loaded.study.importances(&mut bar)? } else { Vec::new() };
         if let Some(path) = &self.save {
-            let text = study.model_file()?.to_text();
+            let text = loaded.model_file()?.to_text();
             save::save("model", path, text)?;
         }
         drop(bar);

@@ -204,7 +204,7 @@ impl Study for Tuning {
         if key != MODEL {
             return Err(WorkbenchError::NoFile(key.to_owned()));
         }
-        let text = self.loaded.study.model_file()?.to_text();
+        let text = self.loaded.model_file()?.to_text();
         Ok(TextFile { name: "collectune-model.json".to_owned(), text, note: String::new() })
     }
 

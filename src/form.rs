@@ -83,6 +83,58 @@ impl Choices {
         choices
     }
 
+    /// The choices for the form that there is after files were opened or closed: what names a file by its place among
+    /// others follows that file, and goes with it. Labels tell which file is meant.
+    pub fn after_other_files(&self, before: &[Field], after: &[Field]) -> Self {
+        let mut carried = Self::default();
+        let mut gone: Vec<&Field> = Vec::new();
+        for (key, value) in self.iter() {
+            let of = |form: &'_ [Field]| form.iter().position(|field| field.key == key);
+            let Some(old) = of(before).map(|at| &before[at]) else {
+                carried.set(key, value);
+                continue;
+            };
+            let new = match key.rsplit_once('.').filter(|(_, place)| is_number(place)) {
+                Some((what, _)) => after.iter().find(|field| {
+                    field.label == old.label && field.key.rsplit_once('.').is_some_and(|(other, _)| other == what)
+                }),
+                None => of(after).map(|at| &after[at]),
+            };
+            let moved = match (&old.control, new) {
+                (_, Some(new)) => moved_option(&old.control, &new.control, value).map(|value| (new, value)),
+                _ => None,
+            };
+            match moved {
+                Some((new, value)) => carried.set(&new.key, &value),
+                // A field that is not there may come again with another choice, but not one of a file.
+                None if new.is_none() && !key.rsplit_once('.').is_some_and(|(_, place)| is_number(place)) => {
+                    carried.set(key, value);
+                }
+                None => gone.push(old),
+            }
+        }
+        for leader in gone {
+            let led = after.iter().filter(|field| leader.leads.contains(&field.group));
+            led.for_each(|field| carried.clear(&field.key));
+        }
+        carried
+    }
+
+    /// Sentences on the choices that a form does not offer, and what it shows instead.
+    pub fn not_offered(&self, form: &[Field]) -> Vec<String> {
+        let told = form.iter().filter_map(|field| {
+            let Control::One(options) = &field.control else { return None };
+            let chosen = self.get(&field.key).filter(|chosen| *chosen != field.value)?;
+            let label = options.iter().find(|(value, _)| *value == field.value).map(|(_, label)| label)?;
+            let is_offered = options.iter().any(|(value, _)| value == chosen);
+            (!is_offered).then(|| {
+                let chosen: String = chosen.chars().take(40).collect();
+                format!("{}: {chosen} was chosen and is not there, {label} is taken instead.", field.label)
+            })
+        });
+        told.collect()
+    }
+
     /// The choices as the rest of an address fragment.
     pub fn suffix(&self) -> String {
         let mut text = String::new();
@@ -92,6 +144,24 @@ impl Choices {
         }
         text
     }
+}
+
+/// Whether a text is made of digits.
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The value of an option in another form: where values are places (`f2`, `model-1`, `3`), that of the option with the
+/// same label, up to a colon; `None` where no option has it.
+fn moved_option(before: &Control, after: &Control, value: &str) -> Option<String> {
+    let (Control::One(old), Control::One(new)) = (before, after) else { return Some(value.to_owned()) };
+    let is_place = value.ends_with(|last: char| last.is_ascii_digit());
+    let label = old.iter().find(|(known, _)| known == value).map(|(_, label)| label).filter(|_| is_place);
+    let Some(label) = label else { return Some(value.to_owned()) };
+    let begin = |label: &str| label.split(": ").next().unwrap_or_default().to_owned();
+    let is_same = |(_, other): &&(String, String)| begin(other) == begin(label);
+    let stays = new.iter().find(|(known, _)| known == value).filter(is_same);
+    stays.or_else(|| new.iter().find(is_same)).map(|(value, _)| value.clone())
 }
 
 /// The fragment as it was before a chat program or mail scanner encoded it a second time, with `%26` and `%3D` in
@@ -480,6 +550,16 @@ impl<'a> Form<'a> {
         chosen
     }
 
+    /// A field that offers values. One that is chosen and not offered, such as that of a file that was closed, counts as
+    /// not chosen.
+    pub fn offered(&mut self, mut field: Field) -> Option<&'a str> {
+        let Control::One(options) = &field.control else { return self.chosen(field) };
+        let chosen = self.choices.get(&field.key).filter(|chosen| options.iter().any(|(value, _)| value == chosen));
+        field.value = chosen.unwrap_or(&field.usual).to_owned();
+        self.add(field);
+        chosen
+    }
+
     /// A field whose text, unless it is empty, is read by a function.
     pub fn read<T>(&mut self, field: Field, read: impl FnOnce(&str) -> Result<T, ChoiceError>) -> Option<T> {
         let text = self.chosen(field)?.trim();
@@ -550,6 +630,33 @@ mod tests {
         assert_eq!(read("many").unwrap_err().to_string(), "n: \"many\" is not a whole number");
         choices.clear("n");
         assert!(choices.is_empty());
+    }
+
+    #[test]
+    fn choices_follow_their_files() {
+        let form = |files: &[&str]| {
+            let options = (1..).zip(files).map(|(n, name)| (format!("f{n}"), format!("{name}: {n} links"))).collect();
+            let mut graph = Field::new("graph", "Graph", Control::One(options)).leading(vec![None]);
+            graph.value = "f1".to_owned();
+            let mut fields = vec![graph, Field::new("cut", "Cut links", Control::Number)];
+            fields.extend(
+                (1..)
+                    .zip(files)
+                    .map(|(n, name)| Field::new(&format!("arm.{n}"), &format!("{name}: arm"), Control::Number)),
+            );
+            fields
+        };
+        let after = |choices: &str, before: &[&str], now: &[&str]| {
+            Choices::parse(choices).after_other_files(&form(before), &form(now)).suffix()
+        };
+        assert_eq!(after("graph=f2&cut=0&arm.2=auto", &["a", "b"], &["b", "c"]), "&graph=f1&cut=0&arm.1=auto");
+        assert_eq!(after("graph=f2&cut=0&arm.2=auto", &["a", "b"], &["a", "c"]), "");
+        assert_eq!(after("graph=f1&arm.1=auto", &["a"], &["a", "b"]), "&graph=f1&arm.1=auto");
+        assert_eq!(after("graph=mesh&seed=3", &["a", "b"], &["b"]), "&graph=mesh&seed=3");
+        let choices = Choices::parse("graph=f3");
+        let told = choices.not_offered(&form(&["a", "b"]));
+        assert_eq!(told, ["Graph: f3 was chosen and is not there, a: 1 links is taken instead."]);
+        assert!(Choices::parse("graph=f1").not_offered(&form(&["a"])).is_empty());
     }
 
     #[test]

@@ -157,13 +157,26 @@ const MOST_SHARES: usize = 64;
 fn say_unused(choices: &Choices, form: &[Field]) {
     let unused = choices.iter().filter(|(key, _)| !form.iter().any(|field| field.key == *key));
     terminal::say_notes(unused.map(|(key, _)| format!("--choices: {key} is not used here")));
+    terminal::say_notes(choices.not_offered(form).into_iter().map(|told| format!("--choices: {told}")));
+}
+
+/// The days of a month in the Gregorian calendar.
+const fn days_of(year: u32, month: u32) -> u32 {
+    match month {
+        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
 }
 
 fn date(text: &str) -> Result<String, String> {
     let parts: Vec<u32> = text.split('-').filter_map(|part| part.parse().ok()).collect();
     let widths: Vec<usize> = text.split('-').map(str::len).collect();
     match parts[..] {
-        [_, month, day] if widths == [4, 2, 2] && (1..=12).contains(&month) && (1..=31).contains(&day) => {
+        [year, month, day]
+            if widths == [4, 2, 2] && (1..=12).contains(&month) && (1..=days_of(year, month)).contains(&day) =>
+        {
             Ok(text.to_owned())
         }
         _ => Err("a day is written like 2026-11-23".to_owned()),

@@ -41,13 +41,13 @@ impl Settings {
     pub fn fields(form: &mut Form<'_>, study: &OverlapStudy) -> Self {
         let loaded = study.loaded();
         let mut settings = Self::default();
-        let mut run = 1;
         let name = |(number, run): (usize, &Dataset)| {
             (number.to_string(), format!("{}: {}", run.name, count(run.kernels.len() as u64, "kernel")))
         };
         let runs = Control::One((1..).zip(&loaded.datasets).map(name).collect());
         form.is_listed = loaded.datasets.len() > 1;
-        form.field_of(Field::new("run", "Run", runs).leading(vec![None]), "the number of a run", &mut run);
+        let run = form.offered(Field::new("run", "Run", runs).leading(vec![None]).usually("1"));
+        let run = run.and_then(|run| run.parse().ok()).unwrap_or(1);
         form.is_listed = true;
         settings.study.dataset = u32::saturating_sub(run, 1);
         form.unlisted("seed", u64::EXPECTED, &mut settings.study.seed);

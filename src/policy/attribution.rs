@@ -249,7 +249,7 @@ fn keys(
                 (None, _) => "size",
                 _ => "nodes and ranks",
             };
-            format!("says nothing of {missing}, and nor does its name: give them")
+            format!("says nothing of {missing}, and nor does its name: give them, or name it like times_tree_simple_2x8_64MB.txt")
         })
     };
     let keys: Vec<Result<Key, String>> = log.keys.iter().map(one).collect();

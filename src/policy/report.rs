@@ -109,7 +109,7 @@ pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Re
     let mut report = Report {
         workbench: Workbench::Policy,
         title: title(study),
-        summary: summary(study),
+        summary: summary(study, key as usize),
         program: concat!("collectune ", env!("CARGO_PKG_VERSION")).into(),
         made_on: contents.made_on.clone(),
         files,
@@ -125,7 +125,11 @@ pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Re
 /// What to run for a key, what it saves, and how sure that is.
 fn figures(of: &KeyResult) -> Vec<Figure> {
     let key = of.key.map_or_else(String::new, |key| key.to_string());
-    let mut figures = vec![Figure::new("Run", of.chosen().to_string(), key)];
+    let run = match of.decision {
+        Decision::None => "no decision".to_owned(),
+        Decision::Keep | Decision::Deploy(_) => of.chosen().to_string(),
+    };
+    let mut figures = vec![Figure::new("Run", run, key)];
     let candidate = of.of_candidate();
     figures.extend(candidate.and_then(|arm| Some((arm.arm, arm.compared()?))).map(|(arm, against)| {
         let range = format!("{:.1} to {:.1} % (95 %), of {arm}", against.gain_low_pct, against.gain_high_pct);
@@ -145,12 +149,14 @@ fn title(study: &PolicyStudy) -> String {
     format!("{deployed} of {} worth another arm than auto", count(results.len() as u64, "key"))
 }
 
-/// A sentence on each key, for the first few.
-fn summary(study: &PolicyStudy) -> Vec<String> {
+/// A sentence on each key, for the first few; first on the one that is shown.
+fn summary(study: &PolicyStudy, shown: usize) -> Vec<String> {
     const MOST: usize = 6;
     let results = study.results();
-    let mut told: Vec<String> = results
-        .iter()
+    let of_shown = results.get(shown).into_iter();
+    let others = results.iter().enumerate().filter(|(place, _)| *place != shown).map(|(_, of)| of);
+    let mut told: Vec<String> = of_shown
+        .chain(others)
         .take(MOST)
         .filter_map(|of| Some(format!("{}: {}. {}", of.key?, of.verdict, of.sentences.first()?)))
         .collect();

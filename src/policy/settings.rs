@@ -113,7 +113,8 @@ pub(super) fn attribution(form: &mut Form<'_>, study: &PolicyStudy) -> request::
     }
     let bands = Field::new("bands", "Bands", Control::text(&Bands::NAMED.map(|(name, _)| name))).hinted("seven");
     let bands = form.read(bands, |bands| {
-        bands.parse().map_err(|error: BandsError| ChoiceError::new("bands", bands, &error.to_string()))
+        const EXPECTED: &str = "six, seven, eight, or ascending sizes in bytes between commas, like 1K,256K,1M";
+        bands.parse().map_err(|_error: BandsError| ChoiceError::new("bands", bands, EXPECTED))
     });
     settings.bands = bands.unwrap_or_default();
     form.field(Field::new("library", "Library version", Control::text(&[])), &mut settings.library);

@@ -165,11 +165,14 @@ impl Studies {
         }
         // What is deployed is saved by its own button.
         let contents = Contents { workbench, deployables: false, ..Contents::whole() };
+        let form = study.form()?;
+        let mut report = study.shown(material, &contents)?;
+        report.summary.extend(study.choices().not_offered(&form));
         Ok(WorkbenchAnswer::Shown(Box::new(WorkbenchView {
             attachments: study.attachments()?,
-            form: study.form()?,
+            form,
             files: study.files(),
-            report: study.shown(material, &contents)?,
+            report,
             jobs: study.jobs()?,
         })))
     }

@@ -218,7 +218,11 @@ fn figures(outcome: &Outcome) -> Vec<Figure> {
     vec![
         Figure::new("Step", time(outcome.step.total_us), sure),
         Figure::new("Tokens", format!("{:.0} /s", outcome.tokens_per_gpu), "of each GPU"),
-        Figure::new("Pipeline waits", share(outcome.step.bubble()), "of the step"),
+        Figure::new(
+            "Pipeline waits",
+            share(outcome.step.components.of(Component::Bubble) / outcome.step.total_us),
+            "of the step",
+        ),
         Figure::new("Memory", format!("{memory:.1} GiB"), fits),
     ]
 }

@@ -73,6 +73,7 @@ impl Session {
             self.clear();
             // The worker must not keep the files that were closed.
             self.forget_worker_memory();
+            self.announcement.set("All files are closed.".to_owned());
             self.set_address(Address::default());
             self.set_panel(Panel::default());
         } else {

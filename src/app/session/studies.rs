@@ -215,6 +215,9 @@ impl Session {
         'choices: loop {
             let question = WorkbenchQuestion::Choose(state.choices.get_untracked());
             let (mut shown, mut basis) = self.ask_study(run, workbench, question).await?;
+            if state.follow_files(&shown.form) && workbench != Workbench::Tuning {
+                continue 'choices;
+            }
             if shown.jobs.is_anew {
                 state.job_results.set_value(Vec::new());
             }

@@ -30,6 +30,8 @@ pub struct WorkbenchState {
     drags: StoredValue<u32>,
     /// The results of jobs so far, for a new worker if the present one ends.
     pub(super) job_results: StoredValue<Vec<Vec<u8>>>,
+    /// The form before other files were opened, until the first answer on these; empty otherwise.
+    pub(super) form_before: StoredValue<Vec<Field>>,
     /// The choices that the answer shown belongs to.
     pub(super) answered_choices: StoredValue<Choices>,
     /// Whether the worker holds the answer that is shown.
@@ -85,6 +87,7 @@ impl WorkbenchState {
             drag: StoredValue::new(None),
             drags: StoredValue::new(0),
             job_results: StoredValue::new(Vec::new()),
+            form_before: StoredValue::new(Vec::new()),
             answered_choices: StoredValue::new(Choices::default()),
             is_in_worker: StoredValue::new(false),
             is_last: StoredValue::new(false),
@@ -104,6 +107,9 @@ impl WorkbenchState {
 
     /// Resets everything but the choices, because other files were opened.
     pub fn clear(self) {
+        if let Some(shown) = self.shown.get_untracked() {
+            self.form_before.set_value(shown.form.clone());
+        }
         self.shown.set(None);
         self.network.set(None);
         self.study.set(StudyState::NotStudied);
@@ -146,6 +152,22 @@ impl WorkbenchState {
         let is_held = self.is_last.get_value();
         self.is_last.set_value(false);
         is_held
+    }
+
+    /// Has the choices follow their files after others were opened; returns whether any choice changed.
+    pub(super) fn follow_files(self, form: &[Field]) -> bool {
+        let before = self.form_before.get_value();
+        self.form_before.set_value(Vec::new());
+        if before.is_empty() {
+            return false;
+        }
+        let choices = self.choices.get_untracked();
+        let carried = choices.after_other_files(&before, form);
+        let is_other = carried != choices;
+        if is_other {
+            self.choices.set(carried);
+        }
+        is_other
     }
 
     /// Whether what is shown is the worker's answer to these choices.

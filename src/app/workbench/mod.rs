@@ -26,6 +26,7 @@ use crate::{
         reactive::{For, Show, effect, handler, reactive},
         signal::{Signal, memo},
     },
+    form::Choices,
     plot::Pick,
     report::{Fact, Report, Section, Workbench, placement::Tab},
 };
@@ -253,12 +254,19 @@ pub fn Sections(
 /// Why the choices are not answered, with a button that tries again.
 pub fn why_unanswered(session: Session, workbench: Workbench) -> Option<AnyView> {
     let state = session.state_of(workbench);
+    // Where the form was never shown, a wrong choice of an address can't be mended in it.
+    let has_choices = workbench != Workbench::Tuning && state.choices.with(|choices| !choices.is_empty());
+    let reset = move || {
+        let click = handler(move |_| session.choose_all(workbench, Choices::default()));
+        view! { <button type="button" class="study-again" on:click=click>"Take back all choices"</button> }
+    };
     let (heading, why, is_wrong) = match state.study.get() {
         StudyState::Refused(why) => {
             let alert = view! {
                 <section class="panel" role="alert">
                     <h2>{words(workbench).refused}</h2>
                     <p class="wrong">{why}</p>
+                    {has_choices.then(reset)}
                 </section>
             };
             return Some(alert.into_any());

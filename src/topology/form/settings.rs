@@ -119,8 +119,9 @@ pub(super) fn source<'a>(
     graphs.extend(GENERATED_GRAPHS.iter().map(|made| option(made.word, made.name)));
     // Another graph has other links and nodes.
     let led = [Group::Edits, Group::Damage, Group::Links, Group::Machine].map(|group| Some(group.into()));
-    let mut graph = usual_graph(parts);
-    form.field(Field::new("graph", "Graph", Control::One(graphs)).leading(led.into()), &mut graph);
+    let usual = usual_graph(parts);
+    let field = Field::new("graph", "Graph", Control::One(graphs)).leading(led.into()).usually(usual.clone());
+    let graph = form.offered(field).map_or(usual, str::to_owned);
     rates.group(Group::Links);
     if let Some(made) = made(&graph) {
         let kind = |size: &str| Kind::parse(&format!("{}:{}", made.word, size.replace(['×', '*', ' '], "x")));

@@ -218,7 +218,12 @@ impl Gathering<'_> {
                 if EstimateSettings::logged_step(&file) == Some(None) {
                     notes.push("Its steps are not used: it does not say on how many GPUs they ran".to_owned());
                 }
-                self.bundle.model_files.push((path.to_owned(), *file));
+                // Every Hugging Face model has a config.json: the model is chosen by its name.
+                let is_taken = |name: &str| self.bundle.model_files.iter().any(|(known, _)| known == name);
+                let mut numbered = (2..).map(|number: u32| format!("{path} ({number})"));
+                let name = Some(path.to_owned()).filter(|path| !is_taken(path));
+                let name = name.or_else(|| numbered.find(|name| !is_taken(name))).unwrap_or_default();
+                self.bundle.model_files.push((name, *file));
                 (holds, FileUse::Used)
             }
             TrainingFile::OwnSteps(steps) => {

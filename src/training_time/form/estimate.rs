@@ -65,7 +65,7 @@ impl TrainingTime {
         let by_name = KNOWN.iter().map(|(name, _)| ((*name).to_owned(), format!("{name} (known)")));
         let options: Vec<(String, String)> = dropped.chain(by_name).collect();
         let usual = options.first().map(|(name, _)| name.clone()).unwrap_or_default();
-        let chosen = form.chosen(Field::new("e.model", "Model", Control::One(options)).usually(usual.clone()));
+        let chosen = form.offered(Field::new("e.model", "Model", Control::One(options)).usually(usual.clone()));
         let name = chosen.unwrap_or(&usual).to_owned();
         let own = models().find(|(known, _)| **known == name).map(|(_, model)| model.clone());
         let trained = bundle.training_of(&name).map(|(_, file)| &file.training);

@@ -491,6 +491,7 @@ mod tests {
             ranks: None,
             pair,
             channels: Some(8),
+            is_built_in: false,
         }
     }
 

@@ -23,7 +23,7 @@ use crate::{
         search::{self, listing as layouts, views},
         settings::Group,
         step::{
-            charts,
+            Component, charts,
             listing::{self, share, time},
             plan::PartQuery,
         },

@@ -3,6 +3,7 @@
 //!
 //! Rules are those of RCCL's `mscclGetAlgoFromXmlFile` and `msccl_struct.h`; what steps do is `msccl_kernel_impl.h`.
 
+mod accesses;
 mod rules;
 mod run;
 mod write;
@@ -26,8 +27,13 @@ pub fn is_algorithm(text: &str) -> bool {
 pub fn verdict(algo: &Algo) -> Result<String, String> {
     let ranks = algo.gpus.len();
     let fine = || {
+        let unchecked = match accesses::OrderedAccesses::new(algo) {
+            Some(_) => "",
+            None => " Whether its thread blocks could run in another order is not checked: it is too large.",
+        };
         format!(
-            "It computes its {} on {ranks} ranks and never stands still. A connection holds what two steps send, as in RCCL.",
+            "It computes its {} on {ranks} ranks and never stands still. A connection holds what two steps send, as in \
+             RCCL.{unchecked}",
             algo.collective
         )
     };

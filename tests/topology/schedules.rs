@@ -895,6 +895,32 @@ fn exported_algorithms_compute_their_collective() {
     assert!(matches!(msccl::run(&msccl::Algo::read(&stuck).unwrap()), Err(msccl::RunError::Deadlock { .. })));
 }
 
+/// One thread block receives a chunk, the other one sends it on and has to wait for that, or copies over it.
+#[test]
+fn accesses_of_thread_blocks_without_an_order_are_found() {
+    let topology = made("ring:3:one-way");
+    for collective in [Collective::AllGather, Collective::AllReduce, Collective::ReduceScatter] {
+        let wanted = CollectiveRequest { collective: Some(collective), chunks: 2, ..CollectiveRequest::default() };
+        let (search, _) = searched(&topology, &wanted, Method::Auto, 1, 20_000);
+        let (schedule, _) = search.best().unwrap();
+        let whole = msccl::write(&search.problem.graph, &schedule, collective, 2, "x").unwrap();
+        assert_eq!(msccl::run(&whole), Ok(()), "{collective}");
+        let mut unordered = 0;
+        for gpu in 0..whole.gpus.len() {
+            for block in 0..whole.gpus[gpu].blocks.len() {
+                for step in 0..whole.gpus[gpu].blocks[block].steps.len() {
+                    let mut without = whole.clone();
+                    if without.gpus[gpu].blocks[block].steps[step].depends.take().is_some() {
+                        unordered +=
+                            usize::from(matches!(msccl::run(&without), Err(msccl::RunError::Unordered { .. })));
+                    }
+                }
+            }
+        }
+        assert!(unordered > 0, "{collective}");
+    }
+}
+
 #[test]
 fn schedules_are_replayed_and_made_again() {
     let topology = seed_ring();

@@ -69,7 +69,6 @@ fn what_can_not_be_leaves_the_form() {
         ("#graph=ring&cut=0-1,0-4", "no way leads there"),
         ("#graph=ring&collective=own", "none are given"),
         ("#graph=ring&chunk=much", "Chunk: \"much\""),
-        ("#graph=f1", "not loaded"),
     ] {
         let shown = found(&mut studies, fragment, 80);
         let said = shown.report.summary.join(" ");
@@ -79,6 +78,12 @@ fn what_can_not_be_leaves_the_form() {
     }
     let shown = found(&mut studies, "#graph=ring", 80);
     assert!(shown.report.title.ends_with("in 40.062 µs"), "{}", shown.report.title);
+    // Of a file that is not there the usual graph is shown, and the answer says so.
+    let shown = found(&mut studies, "#graph=f1", 80);
+    let said = "Graph: f1 was chosen and is not there, DGX-1 with V100 is taken instead.";
+    assert_eq!(shown.report.summary.last().map(String::as_str), Some(said));
+    let graph = shown.form.iter().find(|field| field.key == "graph").unwrap();
+    assert_eq!(graph.value, graph.usual);
 }
 
 #[test]

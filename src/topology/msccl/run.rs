@@ -1,4 +1,5 @@
-//! An interpreter of algorithms: it checks that an algorithm computes its collective and never deadlocks.
+//! An interpreter of algorithms: it checks that an algorithm computes its collective in whatever order its thread
+//! blocks run, and never deadlocks.
 //!
 //! A connection, from one rank to another on a channel, buffers the chunks of a few steps: two in RCCL (its buffer of
 //! `NCCL_STEPS` slots takes `MSCCL_CHUNKSTEPS` of them for each), if the chunks of a step fit one of them, as
@@ -7,7 +8,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::rules::{Algo, Type};
+use super::{
+    accesses::{Clock, OrderedAccesses},
+    rules::{Algo, Step, Type},
+};
 use crate::order::CompactSort;
 
 /// The number of steps whose chunks a connection of RCCL buffers.
@@ -35,6 +39,23 @@ pub enum RunError {
         block: usize,
         /// The step's index in its thread block.
         step: usize,
+    },
+    /// Two steps of different thread blocks access a chunk, one of them writes it, and neither waits for the other.
+    #[error(
+        "rank {rank}, thread block {block}, step {step} and thread block {other_block}, step {other_step} access the same \
+         chunk, and neither waits for the other: which comes first is chance"
+    )]
+    Unordered {
+        /// The rank of both.
+        rank: usize,
+        /// The thread block of one of them.
+        block: usize,
+        /// Its step.
+        step: usize,
+        /// The thread block of the other.
+        other_block: usize,
+        /// Its step.
+        other_step: usize,
     },
     /// A step receives another number of chunks than it expects.
     #[error("rank {rank}, thread block {block}, step {step} receives {expected} chunks, and {sent} were sent")]
@@ -86,7 +107,9 @@ struct Machine<'a> {
     /// The index of each thread block's next step.
     next: Vec<Vec<usize>>,
     /// The chunks that were sent and not yet received, step by step, by (sender, receiver, channel).
-    sent: HashMap<(usize, usize, usize), VecDeque<Vec<Value>>>,
+    sent: HashMap<(usize, usize, usize), VecDeque<(Vec<Value>, Option<Clock>)>>,
+    /// The order of accesses; `None` where the algorithm is too large for it.
+    accesses: Option<OrderedAccesses>,
     /// The number of steps that a connection buffers.
     holds: usize,
 }
@@ -118,6 +141,7 @@ fn run_as(algo: &Algo, holds: usize, in_place: bool) -> Result<(), RunError> {
         buffers: Vec::new(),
         next: algo.gpus.iter().map(|gpu| vec![0; gpu.blocks.len()]).collect(),
         sent: HashMap::new(),
+        accesses: OrderedAccesses::new(algo),
         holds: holds.max(1),
     };
     for (rank, gpu) in algo.gpus.iter().enumerate() {
@@ -190,7 +214,12 @@ impl Machine<'_> {
         }
         let own = &self.algo.gpus[rank].blocks[block];
         let (send, receive, channel) = (own.send, own.receive, own.channel);
-        let step = own.steps[self.next[rank][block]];
+        let number = self.next[rank][block];
+        let step = own.steps[number];
+        let mut sends = None;
+        if matches!(step.what, Type::Nop | Type::Copy | Type::Reduce) {
+            self.access(rank, block, &step, None)?;
+        }
         match step.what {
             Type::Nop => {}
             Type::Copy => {
@@ -207,33 +236,68 @@ impl Machine<'_> {
                 if to.is_some_and(is_full) {
                     return Ok(false);
                 }
-                let values = if what.receives() {
+                let mut received = None;
+                let got = if what.receives() {
                     let from = receive.map(|from| (from, rank, channel));
                     let Some(got) = from.and_then(|from| self.sent.get_mut(&from)?.pop_front()) else {
                         return Ok(false);
                     };
+                    let (got, clock) = got;
+                    received = clock;
                     if got.len() as i64 != step.count {
                         let (expected, sent) = (step.count as usize, got.len());
                         return Err(RunError::Count { rank, block, step: self.next[rank][block], expected, sent });
                     }
-                    if matches!(what, Type::Receive | Type::ReceiveCopySend) {
-                        got
-                    } else {
-                        self.sum(rank, block, &step, step.source, &got)?
-                    }
+                    Some(got)
                 } else {
-                    self.read(rank, block, step.source, step.count)?
+                    None
+                };
+                self.access(rank, block, &step, received.as_ref())?;
+                let values = match got {
+                    Some(got) if matches!(what, Type::Receive | Type::ReceiveCopySend) => got,
+                    Some(got) => self.sum(rank, block, &step, step.source, &got)?,
+                    None => self.read(rank, block, step.source, step.count)?,
                 };
                 if what.receives() && what != Type::ReceiveReduceSend {
                     self.store(rank, step.destination, &values);
                 }
-                if let Some(to) = to {
-                    self.sent.entry(to).or_default().push_back(values);
-                }
+                sends = to.map(|to| (to, values));
             }
+        }
+        let clock = self.accesses.as_mut().and_then(|order| order.end((rank, block, number), sends.is_some()));
+        if let Some((to, values)) = sends {
+            self.sent.entry(to).or_default().push_back((values, clock));
         }
         self.next[rank][block] += 1;
         Ok(true)
+    }
+
+    /// Notes what a step reads and writes, and fails if another one does so in no order with it.
+    fn access(&mut self, rank: usize, block: usize, step: &Step, received: Option<&Clock>) -> Result<(), RunError> {
+        let number = self.next[rank][block];
+        let Some(mut order) = self.accesses.take() else { return Ok(()) };
+        order.begin(rank, block, step, received);
+        use Type::{Nop, Receive, ReceiveCopySend, ReceiveReduceSend, Reduce, Send};
+        let reads = !matches!(step.what, Nop | Receive | ReceiveCopySend);
+        let writes = !matches!(step.what, Nop | Send | ReceiveReduceSend);
+        // A local reduction reads both.
+        let adds = step.what == Reduce;
+        let places = [(step.source, reads, false), (step.destination, adds, false), (step.destination, writes, true)];
+        for ((buffer, offset), _, is_write) in places.into_iter().filter(|(_, is_accessed, _)| *is_accessed) {
+            for at in offset..offset + step.count {
+                let (buffer, Some(chunk)) = self.place(rank, (buffer, at)) else { continue };
+                let place = (buffer, chunk);
+                order.access((rank, block, number), place, is_write).map_err(|other| RunError::Unordered {
+                    rank,
+                    block,
+                    step: number,
+                    other_block: other.block,
+                    other_step: other.step,
+                })?;
+            }
+        }
+        self.accesses = Some(order);
+        Ok(())
     }
 
     fn read(
@@ -256,7 +320,7 @@ impl Machine<'_> {
         &self,
         rank: usize,
         block: usize,
-        step: &super::rules::Step,
+        step: &Step,
         with: (char, i64),
         got: &[Value],
     ) -> Result<Vec<Value>, RunError> {

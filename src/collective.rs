@@ -102,8 +102,8 @@ impl Collective {
         matches!(self, Self::AllToAll | Self::SendRecv | Self::Gather | Self::Scatter | Self::Hypercube)
     }
 
-    /// Whether any version of NCCL or RCCL runs it with this algorithm and protocol where a tuner asks for them: the table
-    /// of `ncclTopoTuneModel` (NCCL, src/graph/tuning.cc). Versions, GPUs and fabrics rule out more.
+    /// Whether any version of NCCL or RCCL runs it with this algorithm and protocol where a tuner asks for them: the
+    /// table of `ncclTopoTuneModel` (NCCL, src/graph/tuning.cc). Versions, GPUs and fabrics rule out more.
     pub const fn can_run(self, algorithm: Algorithm, protocol: Protocol) -> bool {
         let is_simple = matches!(protocol, Protocol::Simple);
         let is_gather = matches!(self, Self::AllGather | Self::ReduceScatter);

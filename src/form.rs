@@ -550,8 +550,8 @@ impl<'a> Form<'a> {
         chosen
     }
 
-    /// A field that offers values. One that is chosen and not offered, such as that of a file that was closed, counts as
-    /// not chosen.
+    /// A field that offers values. One that is chosen and not offered, such as that of a file that was closed, counts
+    /// as not chosen.
     pub fn offered(&mut self, mut field: Field) -> Option<&'a str> {
         let Control::One(options) = &field.control else { return self.chosen(field) };
         let chosen = self.choices.get(&field.key).filter(|chosen| options.iter().any(|(value, _)| value == chosen));

@@ -121,7 +121,8 @@ pub fn ranks(launcher: Launcher, scale: Scale) -> String {
     format!("launch=({})\n", start(launcher, scale))
 }
 
-/// One line of a script: a launch with these arguments of nccl-tests into a log. `environment` are pairs of name and value.
+/// One line of a script: a launch with these arguments of nccl-tests into a log. `environment` are pairs of name and
+/// value.
 pub fn line(log: &str, arguments: &str, collective: Collective, environment: &[(&str, String)]) -> String {
     let mut line = format!("run {} {} {}", quoted(log), quoted(arguments), program(collective));
     for (name, value) in environment {

@@ -603,7 +603,7 @@ fn golden(extensions: &[&str]) -> Vec<Vec<u8>> {
 fn models(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(model) = ModelFile::read(&text) {
-        let _ = aggregate(&model.rows(0).collect::<Vec<_>>(), Target::Time);
+        let _ = aggregate(&model.rows(0, &mut Default::default()).collect::<Vec<_>>(), Target::Time);
     }
     open(bytes, "model.json", None);
 }

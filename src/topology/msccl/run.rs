@@ -97,6 +97,9 @@ pub enum RunError {
 /// The input chunks that are summed in a value, as (rank, chunk), ascending.
 type Value = Vec<(u32, i64)>;
 
+/// The chunks of a step that were sent, with the clock of their sender where accesses are ordered.
+type Message = (Vec<Value>, Option<Clock>);
+
 struct Machine<'a> {
     algo: &'a Algo,
     /// Whether input and output are one buffer.
@@ -107,7 +110,7 @@ struct Machine<'a> {
     /// The index of each thread block's next step.
     next: Vec<Vec<usize>>,
     /// The chunks that were sent and not yet received, step by step, by (sender, receiver, channel).
-    sent: HashMap<(usize, usize, usize), VecDeque<(Vec<Value>, Option<Clock>)>>,
+    sent: HashMap<(usize, usize, usize), VecDeque<Message>>,
     /// The order of accesses; `None` where the algorithm is too large for it.
     accesses: Option<OrderedAccesses>,
     /// The number of steps that a connection buffers.

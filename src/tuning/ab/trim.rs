@@ -22,8 +22,8 @@ pub fn trim(conf: &[u8], judgement: &AbJudgement) -> String {
     without(&String::from_utf8_lossy(conf), &dropped, judgement.void.as_deref())
 }
 
-/// The tuner file without the rules on these lines (from 1), which are dropped for the reason beside each. `void` is why
-/// nothing was taken out.
+/// The tuner file without the rules on these lines (from 1), which are dropped for the reason beside each. `void` is
+/// why nothing was taken out.
 pub fn without(text: &str, dropped: &BTreeMap<u64, &str>, void: Option<&str>) -> String {
     let mut out = String::new();
     let mut comment = |text: &str| {

@@ -5,9 +5,8 @@
 //! received and by the steps that are waited for; a full connection is no order, since libraries may buffer more. Of
 //! each chunk the last write and the reads after it are kept (Flanagan and Freund, FastTrack, PLDI 2009).
 
-use std::collections::HashMap;
-
 use super::rules::{Algo, Step};
+use crate::order::CompactSort;
 
 /// How many steps of each thread block are done, thread blocks of all ranks one after the other.
 pub(super) type Clock = Vec<u32>;
@@ -19,7 +18,7 @@ const MOST_ENTRIES: usize = 1 << 26;
 type At = (usize, u32);
 
 /// The accesses to a chunk that have to be done before others.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Accesses {
     write: Option<At>,
     reads: Vec<At>,
@@ -30,9 +29,10 @@ pub(super) struct OrderedAccesses {
     /// The number of the first thread block of each rank.
     first: Vec<usize>,
     clocks: Vec<Clock>,
-    /// The clock after each step that others wait for, with how many of them still do.
-    awaited: HashMap<At, (u32, Clock)>,
-    chunks: HashMap<(usize, usize, usize), Accesses>,
+    /// The steps that others wait for, ascending, with how many of them still do and the clock after the step.
+    awaited: Vec<(At, u32, Clock)>,
+    /// The chunks of each buffer, three buffers of a rank after those of the ranks before.
+    buffers: Vec<Vec<Accesses>>,
 }
 
 /// A step that accesses a chunk in no order with another one: the thread block on the same rank and its step.
@@ -54,30 +54,34 @@ impl OrderedAccesses {
         if blocks.saturating_mul(steps.max(blocks)) > MOST_ENTRIES {
             return None;
         }
-        let mut awaited: HashMap<At, (u32, Clock)> = HashMap::new();
+        let mut all: Vec<At> = Vec::new();
         for (gpu, first) in algo.gpus.iter().zip(&first) {
-            for (of, at) in gpu.blocks.iter().flat_map(|block| &block.steps).filter_map(|step| step.depends) {
-                awaited.entry((first + of, at as u32)).or_default().0 += 1;
-            }
+            let depends = gpu.blocks.iter().flat_map(|block| &block.steps).filter_map(|step| step.depends);
+            all.extend(depends.map(|(of, at)| (first + of, at as u32)));
         }
-        Some(Self { first, clocks: vec![vec![0; blocks]; blocks], awaited, chunks: HashMap::new() })
+        all.compact_sort();
+        let awaited = all.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u32, Clock::new())).collect();
+        let buffers = vec![Vec::new(); 3 * algo.gpus.len()];
+        Some(Self { first, clocks: vec![vec![0; blocks]; blocks], awaited, buffers })
+    }
+
+    fn awaited(&mut self, step: At) -> Option<&mut (At, u32, Clock)> {
+        let at = self.awaited.partition_point(|(of, ..)| *of < step);
+        self.awaited.get_mut(at).filter(|(of, ..)| *of == step)
     }
 
     /// A step begins: what it waited for is done, and so is what came before that which it receives.
     pub(super) fn begin(&mut self, rank: usize, block: usize, step: &Step, received: Option<&Clock>) {
-        let clock = &mut self.clocks[self.first[rank] + block];
-        if let Some((of, at)) = step.depends {
-            let of = (self.first[rank] + of, at as u32);
-            if let Some((left, other)) = self.awaited.get_mut(&of) {
-                join(clock, other);
-                *left -= 1;
-                if *left == 0 {
-                    self.awaited.remove(&of);
-                }
-            }
+        let own = self.first[rank] + block;
+        if let Some((of, at)) = step.depends
+            && let Some((_, left, after)) = self.awaited((self.first[rank] + of, at as u32))
+        {
+            *left -= 1;
+            let after = if *left == 0 { std::mem::take(after) } else { after.clone() };
+            join(&mut self.clocks[own], &after);
         }
         if let Some(received) = received {
-            join(clock, received);
+            join(&mut self.clocks[own], received);
         }
     }
 
@@ -90,7 +94,11 @@ impl OrderedAccesses {
     ) -> Result<(), Unordered> {
         let own = self.first[rank] + block;
         let clock = &self.clocks[own];
-        let accesses = self.chunks.entry((rank, buffer, chunk)).or_default();
+        let chunks = &mut self.buffers[3 * rank + buffer];
+        if chunks.len() <= chunk {
+            chunks.resize(chunk + 1, Accesses::default());
+        }
+        let accesses = &mut chunks[chunk];
         let earlier = accesses.write.iter().chain(accesses.reads.iter().filter(|_| is_write));
         let is_unordered = |(of, at): &&At| *of != own && clock[*of] <= *at;
         if let Some((of, at)) = earlier.into_iter().find(is_unordered) {
@@ -109,10 +117,11 @@ impl OrderedAccesses {
     pub(super) fn end(&mut self, (rank, block, step): (usize, usize, usize), sends: bool) -> Option<Clock> {
         let own = self.first[rank] + block;
         self.clocks[own][own] = step as u32 + 1;
-        if let Some((_, after)) = self.awaited.get_mut(&(own, step as u32)) {
-            after.clone_from(&self.clocks[own]);
+        let clock = self.clocks[own].clone();
+        if let Some((.., after)) = self.awaited((own, step as u32)) {
+            after.clone_from(&clock);
         }
-        sends.then(|| self.clocks[own].clone())
+        sends.then_some(clock)
     }
 }
 

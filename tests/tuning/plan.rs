@@ -108,7 +108,7 @@ fn sizes_that_a_job_sends_go_to_the_top() {
     let first = &answer.items[0];
     assert_eq!(first.sizes, Sizes { first: 368_640, last: 368_640 });
     assert!(answer.items[1].why.contains("A job sends 360 KiB in 1,000 calls"), "{:?}", answer.items[1]);
-    assert!(answer.script.contains("all_reduce_2n_16ranks_from368640b_"));
+    assert!(answer.script.contains("all_reduce_2n_from368640b_"));
 }
 
 #[test]

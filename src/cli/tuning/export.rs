@@ -99,6 +99,12 @@ impl Export {
             leaves_out_built_in: self.without_built_in,
             measured_only: false,
         };
+        if self.by_scale && self.reader == Reader::Rccl {
+            terminal::say(
+                "note",
+                "RCCL finds a file of one scale by NCCL_TUNER_CONFIG_FILE alone: the name that it looks for by itself has no scale",
+            );
+        }
         if options.displaced().is_none() {
             let why = "RCCL has a table of its own on gfx950 from 2.28.3 on (--gpu gfx950)";
             arguments::say_unused(&["without_built_in"], why);

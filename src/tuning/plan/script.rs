@@ -16,7 +16,7 @@ pub const FILE_NAME: &str = "measure.sh";
 
 /// The script: for each scale warm-up launches, then rounds of all launches. Each round is shuffled, so that a drift of
 /// the cluster affects all configurations alike. `takes` is a text that says how long it takes. The name of a log has
-/// what was requested: `all_reduce_2n_16ranks_ring_ll128_c24_r1.log`.
+/// what was requested: `all_reduce_2n_ring_ll128_c24_r1.log`.
 pub fn script(items: &[PlannedLaunch], question: &PlanQuestion, takes: Option<&str>) -> String {
     let launches: u32 = items.iter().map(|item| item.repeats).sum();
     let mut notes = vec![
@@ -30,7 +30,8 @@ pub fn script(items: &[PlannedLaunch], question: &PlanQuestion, takes: Option<&s
     scales.compact_sort();
     scales.dedup();
     let mut stream = Stream::new(question.seed);
-    for scale in scales {
+    for scale in scales.iter().copied() {
+        let alike = scales.iter().filter(|other| other.nodes == scale.nodes).count();
         let of_scale: Vec<&PlannedLaunch> = items.iter().filter(|item| item.scale == scale).collect();
         let _ = writeln!(text, "# {scale}");
         text += &launch::ranks(question.launcher, scale);
@@ -43,7 +44,7 @@ pub fn script(items: &[PlannedLaunch], question: &PlanQuestion, takes: Option<&s
             stream.shuffle(&mut of_round);
             for item in of_round {
                 text += &launch::line(
-                    &log_name(item, &of_scale, round),
+                    &log_name(item, &of_scale, alike > 1, round),
                     &format!("{}{}", item.sizes.arguments(), question.arguments_of(item.collective, item.scale)),
                     item.collective,
                     &launch::environment(item.configuration, item.collective),
@@ -56,14 +57,15 @@ pub fn script(items: &[PlannedLaunch], question: &PlanQuestion, takes: Option<&s
 }
 
 /// The name of a log. It has the smallest size, unless the launch has the plan's widest range of sizes
-/// for its collective.
-fn log_name(item: &PlannedLaunch, items: &[&PlannedLaunch], round: u32) -> String {
+/// for its collective, and the ranks where there are launches of other ranks on as many nodes.
+fn log_name(item: &PlannedLaunch, items: &[&PlannedLaunch], with_ranks: bool, round: u32) -> String {
     let PlannedLaunch { collective, scale, configuration, sizes, .. } = item;
     let what = configuration.map_or_else(|| "default".to_owned(), name);
     let width = |sizes: &Sizes| (sizes.last / sizes.first.max(1), *sizes);
     let widest = items.iter().filter(|other| other.collective == *collective).map(|other| width(&other.sizes)).max();
     let at = if widest == Some(width(sizes)) { String::new() } else { format!("_from{}b", sizes.first) };
-    format!("{collective}_{}n_{}ranks{at}_{what}_r{round}.log", scale.nodes, scale.ranks)
+    let ranks = if with_ranks { format!("_{}ranks", scale.ranks) } else { String::new() };
+    format!("{collective}_{}n{ranks}{at}_{what}_r{round}.log", scale.nodes)
 }
 
 /// What is asked for, as the names of logs say it: `ring_ll128_c24`.
@@ -140,17 +142,25 @@ mod tests {
         assert_eq!(
             lines[..2],
             [
-                &format!("run all_reduce_2n_16ranks_default_r1.log {sizes}")[..],
-                &format!("run all_reduce_2n_16ranks_default_r2.log {sizes}")
+                &format!("run all_reduce_2n_default_r1.log {sizes}")[..],
+                &format!("run all_reduce_2n_default_r2.log {sizes}")
             ]
         );
-        assert_eq!(lines[2], format!("run all_reduce_2n_16ranks_ring_ll128_c24_r1.log {sizes} {asked}"));
+        assert_eq!(lines[2], format!("run all_reduce_2n_ring_ll128_c24_r1.log {sizes} {asked}"));
         assert_eq!(lines.len(), 5);
         let of = (Collective::AllReduce, Scale { nodes: 2, ranks: 16 });
         let as_before =
             PlanQuestion { arguments: vec![(of.0, of.1, " -d half -o max".to_owned())], ..PlanQuestion::default() };
         assert!(
             script(&items, &as_before, None).contains("'-b 4096 -e 536870912 -f 2 -d half -o max' all_reduce_perf")
+        );
+        let mut four = item(None, 1);
+        four.scale.ranks = 4;
+        let both = script(&[item(None, 1), four], &PlanQuestion::default(), None);
+        assert!(
+            ["all_reduce_2n_16ranks_default_r1.log", "all_reduce_2n_4ranks_default_r1.log"]
+                .iter()
+                .all(|log| both.contains(log))
         );
         let other = script(&items, &PlanQuestion { seed: 7, ..PlanQuestion::default() }, None);
         assert_eq!(text, script(&items, &PlanQuestion::default(), None));
@@ -176,9 +186,9 @@ mod tests {
         let all = Configuration { algorithm: Algorithm::None, protocol: Protocol::None, channels: 4 };
         let all_to_all = PlannedLaunch { collective: Collective::AllToAll, ..item(Some(all), 1) };
         assert_eq!(launch::environment(Some(all), Collective::AllToAll)[0].0, "NCCL_MIN_P2P_NCHANNELS");
-        assert_eq!(log_name(&all_to_all, &[&all_to_all], 1), "alltoall_2n_16ranks_c4_r1.log");
+        assert_eq!(log_name(&all_to_all, &[&all_to_all], true, 1), "alltoall_2n_16ranks_c4_r1.log");
         let beyond = PlannedLaunch { sizes: Sizes { first: 1 << 30, last: 1 << 33 }, ..all_to_all.clone() };
-        assert_eq!(log_name(&beyond, &[&all_to_all, &beyond], 1), "alltoall_2n_16ranks_from1073741824b_c4_r1.log");
+        assert_eq!(log_name(&beyond, &[&all_to_all, &beyond], false, 1), "alltoall_2n_from1073741824b_c4_r1.log");
     }
 
     #[test]

@@ -170,8 +170,7 @@ pub fn loading(reader: Reader, file_name: &str) -> String {
             "# RCCL from ROCm 7.13 reads the file itself where no plugin is loaded. With another architecture the name\n\
              # is rccl_tuner_<arch>.csv; rocminfo names it (gfx950 is MI350 and MI355, gfx942 is MI300).\n\
              {conf}\
-             # or put it where it is looked for: tuner/ beside librccl.so, or $ROCM_PATH/share/rccl/tuner/. There its name\n\
-             # must be rccl_tuner_<arch>.csv, also that of a file of one scale\n"
+             # or put it where it is looked for: tuner/ beside librccl.so, or $ROCM_PATH/share/rccl/tuner/.\n"
         ),
     }
 }

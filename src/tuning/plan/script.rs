@@ -79,9 +79,10 @@ pub(crate) fn name(configuration: Configuration) -> String {
 /// The launches as arguments of rccl-sweep, a line each; algorithm and protocol are set in its environment.
 pub fn sweep_arguments(items: &[PlannedLaunch]) -> String {
     let mut text = String::new();
+    let has_several = items.iter().any(|item| item.scale != items[0].scale);
     let mut scale = None;
     for item in items {
-        if scale != Some(item.scale) {
+        if has_several && scale != Some(item.scale) {
             let _ = writeln!(text, "# {}", item.scale);
             scale = Some(item.scale);
         }
@@ -195,7 +196,7 @@ mod tests {
     fn rccl_sweep_has_one_line_for_each() {
         assert_eq!(
             sweep_arguments(&[item(ring(24), 3)]),
-            "# 2 nodes, 16 ranks\nNCCL_ALGO=Ring NCCL_PROTO=LL128 ./rccl_sweep.py --collective all_reduce --nodes 2 --channels 24:24:1 \
+            "NCCL_ALGO=Ring NCCL_PROTO=LL128 ./rccl_sweep.py --collective all_reduce --nodes 2 --channels 24:24:1 \
              --min-bytes 4K --max-bytes 512M\n"
         );
     }

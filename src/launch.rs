@@ -64,6 +64,10 @@ pub fn short_size(bytes: u64) -> String {
     unit.map_or_else(|| bytes.to_string(), |(bits, unit)| format!("{}{unit}", bytes >> bits))
 }
 
+/// The line of a script that clears what would override the settings of its launches.
+pub const UNSET: &str =
+    "unset NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_TUNER_PLUGIN NCCL_TUNER_CONFIG_FILE";
+
 /// The head of a script: a function that its lines call.
 ///
 /// `run LOG SIZES PROGRAM NAME=VALUE…` runs a program once with the environment set so, into `logs/LOG`.
@@ -89,7 +93,7 @@ if compgen -G 'logs/*.log' >/dev/null; then
 fi
 mkdir -p logs
 # What is set outside would hide what is set here.
-unset NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_TUNER_PLUGIN NCCL_TUNER_CONFIG_FILE
+{UNSET}
 
 # run LOG SIZES PROGRAM NAME=VALUE…: one launch, into logs/LOG.
 run() {{

@@ -18,6 +18,7 @@ use crate::{
         words::{COLLECTIVES, word},
         write::{channels_of_library, fields, line, sizes_of_line},
     },
+    launch,
     order::{CompactCollect, CompactSort},
     report::TextFile,
     units::Size,
@@ -346,7 +347,7 @@ pub fn script(results: &[KeyResult], settings: &Settings, command: &str) -> Text
     if let Some(needed) = needed {
         text += &format!("# To tell a gain of 5 % takes {needed} lines per arm over all rounds.\n");
     }
-    text += SETUP;
+    text += &format!("{SETUP}{}\n\n", launch::UNSET);
     text += &format!("command=({command})\n");
     text += RUN;
     let mut stream = crate::math::Stream::new(settings.seed);
@@ -384,8 +385,6 @@ if compgen -G 'rewards/*.log' >/dev/null; then
   exit 1
 fi
 mkdir -p rewards
-unset NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_TUNER_PLUGIN NCCL_TUNER_CONFIG_FILE
-
 "#;
 
 /// The function of the script that runs the command once. Open MPI passes to other nodes only what `-x` names.

@@ -53,6 +53,9 @@ pub fn evidence(pools: &[Pool]) -> Vec<Vec<Option<Evidence>>> {
     let of_pool = |pool: &Pool| -> Vec<Option<Evidence>> {
         let ran = |arm: usize| pool.lines.iter().any(|line| line.arm == arm);
         let of_arm = |arm: usize| {
+            if !can_run(pool, pool.arms[arm]) {
+                return Evidence::CannotRun;
+            }
             let own = pool.lines.iter().filter(|line| line.arm == arm || line.arm == 0);
             let value = |line: &PoolLine| paired::Value {
                 run: line.file,
@@ -62,7 +65,6 @@ pub fn evidence(pools: &[Pool]) -> Vec<Vec<Option<Evidence>>> {
             };
             let values: Vec<paired::Value> = own.map(value).collect();
             match paired::compare(&values) {
-                _ if !can_run(pool, pool.arms[arm]) => Evidence::CannotRun,
                 Ok(certainty) => Evidence::Test { certainty, p: certainty.p },
                 Err(why) => Evidence::None(why),
             }

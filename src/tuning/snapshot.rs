@@ -22,6 +22,7 @@ use crate::{
         rounded,
     },
 };
+
 /// The libraries, data types and operations of rows, and a short number for each set of nodes, which distinguishes
 /// them without naming a node.
 pub fn measured_with(rows: &[Row], origins: &Origins) -> MeasuredWith {

@@ -300,7 +300,6 @@ impl Tune {
     }
 }
 
-/// What answers launches: the cluster, or a sweep. Fails if the launcher or the programs can't be found.
 /// Whether the budget leaves anything for the search, besides the default and the A/B.
 fn check_budget(settings: &CampaignSettings) -> Result<(), CliError> {
     let Some(launches) = settings.budget.launches.filter(|_| settings.ab.is_some()) else { return Ok(()) };
@@ -311,11 +310,12 @@ fn check_budget(settings: &CampaignSettings) -> Result<(), CliError> {
         return Ok(());
     }
     refuse(format!(
-        "--launches {launches} is too few, {least} are needed: for each collective and scale {warm_ups} that warm up (--warm-ups) \
-         and {repeats} of the default and of one configuration (--repeats), and {ab} of the A/B (--ab-repeats, --without-ab)"
+        "--launches {launches} is too few, {least} are needed: for each collective and scale {warm_ups} that warm up (--warm-ups), \
+         {repeats} of the default and {repeats} of one configuration (--repeats); and {ab} of the A/B (--ab-repeats, --without-ab)"
     ))
 }
 
+/// What answers launches: the cluster, or a sweep. Fails if the launcher or the programs can't be found.
 fn cluster(settings: &CampaignSettings) -> Result<Cluster, CliError> {
     if let Some(sweep) = &settings.simulated {
         let opened =

@@ -46,15 +46,15 @@ pub enum RunError {
          chunk, and neither waits for the other: which comes first is chance"
     )]
     Unordered {
-        /// The rank of both.
+        /// The rank on which both thread blocks run.
         rank: usize,
         /// The thread block of one of them.
         block: usize,
-        /// Its step.
+        /// The index of the first step in its thread block.
         step: usize,
         /// The thread block of the other.
         other_block: usize,
-        /// Its step.
+        /// The index of the other step in its thread block.
         other_step: usize,
     },
     /// A step receives another number of chunks than it expects.

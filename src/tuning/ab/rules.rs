@@ -38,11 +38,11 @@ pub struct RuleRange {
 /// The collective and scale of a run, as far as they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunScale {
-    /// The collective that ran.
+    /// The collective of the run; `None` matches the rules of any.
     pub collective: Option<Collective>,
-    /// The number of nodes.
+    /// The number of nodes; `None` matches the rules of any number.
     pub nodes: Option<u32>,
-    /// Ranks over all nodes.
+    /// Ranks over all nodes; `None` matches the rules of any number.
     pub ranks: Option<u32>,
 }
 
@@ -65,8 +65,9 @@ pub fn of_conf(conf: &[u8]) -> Vec<RuleRange> {
     let lines: Vec<&[u8]> = conf.split(|byte| *byte == b'\n').collect();
     let text = |line: u32| lines.get(line as usize - 1).map(|line| String::from_utf8_lossy(line).trim().to_owned());
     let count = |number: i32| u32::try_from(number).ok();
+    let built_in = built_in::rows(Reader::Rccl);
     let range = |rule: Rule| RuleRange {
-        is_built_in: is_built_in(&rule),
+        is_built_in: built_in.iter().any(|own| Rule { line: rule.line, ..*own } == rule),
         line: rule.line.into(),
         text: text(rule.line).unwrap_or_default(),
         collective: Some(rule.collective),
@@ -80,11 +81,6 @@ pub fn of_conf(conf: &[u8]) -> Vec<RuleRange> {
     let rules =
         read(conf, Reader::DnTuner).into_iter().filter(|rule| rule.nodes.count() != Some(0) || rule.max_bytes != 0);
     rules.map(range).collect()
-}
-
-/// Whether a rule is a row of a library's own table.
-pub fn is_built_in(rule: &Rule) -> bool {
-    built_in::rows(Reader::Rccl).into_iter().any(|own| Rule { line: rule.line, ..own } == *rule)
 }
 
 /// Each measured size as a range of its own, where there is no tuner file.

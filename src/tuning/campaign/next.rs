@@ -195,8 +195,9 @@ pub fn ab(settings: &CampaignSettings, journal: &Journal, phase: Phase) -> Optio
             AbArm::Empty => Requested::EmptyTunerFile,
         };
         let is_made = |requested: Requested, repeat: u32| {
-            let own = journal.of(*job, phase).filter(|entry| (entry.requested, entry.repeat) == (requested, repeat));
-            own.into_iter().any(|entry| requested != Requested::TunerFile || entry.outcome == LaunchOutcome::Measured)
+            let mut own =
+                journal.of(*job, phase).filter(|entry| (entry.requested, entry.repeat) == (requested, repeat));
+            own.any(|entry| requested != Requested::TunerFile || entry.outcome == LaunchOutcome::Measured)
         };
         arms.map(|(arm, repeat)| (requested(arm), repeat)).find(|(arm, repeat)| !is_made(*arm, *repeat)).map(
             |(arm, repeat)| {

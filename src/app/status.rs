@@ -64,6 +64,8 @@ fn IdleStatus() -> impl IntoView {
     let has_shown = move || is_other() && session.state_of(here()).has_answer();
     let is_partial = move || has_shown() && session.state_of(here()).is_partial();
     let is_complete = move || session.state_of(here()).study.with(|state| *state == StudyState::Answered);
+    // Other settings were chosen and their training was cancelled, or the worker was ended since.
+    let is_earlier = move || session.state_of(here()).goes_on() || !session.is_in_worker.get();
     let state = move || match (has_answer(), session.tuning.basis.get()) {
         _ if is_partial() => words(here()).partial,
         _ if has_shown() && is_complete() => words(here()).complete,
@@ -71,6 +73,9 @@ fn IdleStatus() -> impl IntoView {
         (false, _) => "",
         (true, AnswerBasis::Measured) => "The answer is based on measurements only.",
         (true, AnswerBasis::Trained) => "The answer is that of the model, which is not validated.",
+        (true, AnswerBasis::Validated) if is_earlier() => {
+            "The answer is that of the last training that was validated, with the settings of then."
+        }
         (true, AnswerBasis::Validated) => "The answer is validated on held-out measurements.",
     };
     // A worker that was ended has to learn again before it can be asked more.

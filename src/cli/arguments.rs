@@ -136,7 +136,7 @@ pub(super) fn refuse_unused(ids: &[&str], why: &str) -> Result<(), CliError> {
 }
 
 /// The options of what is learnt and decided, apart from the seed.
-pub(super) const LEARNING: [&str; 14] = [
+pub(super) const LEARNING: [&str; 16] = [
     "preset",
     "target",
     "trees",
@@ -147,6 +147,8 @@ pub(super) const LEARNING: [&str; 14] = [
     "level",
     "minimum_gain",
     "keep_stalls",
+    "set_aside",
+    "bring_back",
     "max_channels",
     "algorithms",
     "protocols",
@@ -448,8 +450,9 @@ impl Machine {
     pub(super) fn with(self, library: Option<Library>, told: Option<Platform>) -> Platform {
         let of_gpu = self.gpu.map(|gpu| if matches!(gpu, Gpu::Sm(_)) { Library::Nccl } else { Library::Rccl });
         let library = library.or(of_gpu).or(told.map(|told| told.library)).unwrap_or_default();
-        let told = told.filter(|told| told.library == library).and_then(|told| told.version);
-        Platform { version: self.library_version.or(told), ..self.of(library) }
+        let told = told.filter(|told| told.library == library).unwrap_or_default();
+        let (version, gpu) = (self.library_version.or(told.version), self.gpu.or(told.gpu));
+        Platform { version, gpu, ..self.of(library) }
     }
 }
 

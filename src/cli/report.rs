@@ -271,7 +271,8 @@ impl Report {
             return Ok(self.from.learn(opened, &parameters, None)?.executor.report(&contents)?);
         }
         let mut executor = Executor::default();
-        terminal::say_notes(executor.take_in(opened, self.from.learning.target, &mut Silent)?.notes);
+        let loaded = executor.take_in(opened, self.from.learning.target, &mut Silent)?;
+        terminal::say_notes(loaded.notes.into_iter().chain(executor.studies.tuning.loaded.study.notes()));
         arguments::say_unused(&LEARNING, "only the library's default was measured, and nothing is learnt from that");
         Ok(executor.report(&contents)?)
     }
@@ -318,7 +319,7 @@ impl Report {
     fn say_sweep_options() {
         let why = "only a report of sweeps has it";
         arguments::say_unused(&LEARNING, why);
-        arguments::say_unused(&["set_aside", "bring_back", "configuration", "set", "topology"], why);
+        arguments::say_unused(&["configuration", "set", "topology"], why);
     }
 
     /// The report of a workbench on its files, by choices, as the page shows it when nothing is left to do.

@@ -37,21 +37,28 @@ pub enum PlatformError {
 }
 
 /// GPUs by the names that people use.
-const NAMES: [(&str, Gpu); 17] = [
+const NAMES: [(&str, Gpu); 24] = [
     ("v100", Gpu::Sm(70)),
     ("t4", Gpu::Sm(75)),
     ("a100", Gpu::Sm(80)),
+    ("a800", Gpu::Sm(80)),
     ("a40", Gpu::Sm(86)),
     ("l40s", Gpu::Sm(89)),
     ("l40", Gpu::Sm(89)),
     ("h100", Gpu::Sm(90)),
     ("h200", Gpu::Sm(90)),
+    ("h800", Gpu::Sm(90)),
+    ("h20", Gpu::Sm(90)),
     ("gh200", Gpu::Sm(90)),
     ("b200", Gpu::Sm(100)),
     ("gb200", Gpu::Sm(100)),
     ("b300", Gpu::Sm(103)),
+    ("gb300", Gpu::Sm(103)),
+    ("mi100", Gpu::Gfx(0x908)),
+    ("mi210", Gpu::Gfx(0x90a)),
     ("mi250x", Gpu::Gfx(0x90a)),
     ("mi300x", Gpu::Gfx(0x942)),
+    ("mi308x", Gpu::Gfx(0x942)),
     ("mi325x", Gpu::Gfx(0x942)),
     ("mi350x", Gpu::Gfx(0x950)),
     ("mi355x", Gpu::Gfx(0x950)),
@@ -94,6 +101,15 @@ impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)?;
         self.patch.map_or(Ok(()), |patch| write!(f, ".{patch}"))
+    }
+}
+
+impl Gpu {
+    /// The GPU that a device's name tells, with its short name: `h100` of `NVIDIA H100 80GB HBM3`. `None` for one that
+    /// is not known.
+    pub fn of_device(name: &str) -> Option<(&'static str, Self)> {
+        let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
+        words.find_map(|word| NAMES.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(word)))
     }
 }
 

@@ -89,7 +89,7 @@ pub struct LoadedTuning {
     /// The set of measurements that is studied, in words; `None` if there is only one.
     pub set: Option<String>,
     pub(super) files: TuningFiles,
-    /// Notes about all measurements.
+    /// Notes about all measurements, apart from those of the study: which runs are used can change.
     pub notes: Vec<String>,
     /// The parameters of the training of an opened model file.
     pub saved_parameters: Option<Parameters>,
@@ -107,7 +107,6 @@ impl LoadedTuning {
         let mut tuning = Self { study: TuningStudy::of_runs(runs, target), set, files, notes, saved_parameters: None };
         tuning.study.set_platform(tuning.platform().unwrap_or_default());
         tuning.notes.extend(tuning.study.sweep().notes());
-        tuning.notes.extend(tuning.study.screened().notes());
         let groups = tuning.study.groups().len();
         if groups > MAX_TRAINED_GROUPS {
             let note = format!("Nothing is learnt: {}.", TuningStudyError::TooManyScales(groups));
@@ -416,18 +415,20 @@ impl LoadedTuning {
     /// # Errors
     /// Returns an error if there is too little to learn from, or the parameters are outside their range.
     pub fn train(&mut self, parameters: Parameters, progress: &mut dyn Progress) -> Result<Trained, TuningStudyError> {
-        let screened = self.study.screened().clone();
-        let answer = self.study.train(parameters, progress)?.to_vec();
+        let answer = self.study.train(parameters.clone(), progress)?.to_vec();
         let points = &self.study.sweep().points;
         let folds = validate::all_folds(points).into_iter().map(|_| 1.0).collect();
         let training = postcard::to_allocvec(points)?;
         let mut notes = Vec::new();
-        if *self.study.screened() != screened {
-            notes.extend(self.study.screened().notes());
-        }
-        // A file's own model is only the same where nothing else was loaded beside it.
+        // A file's own model is only the same where nothing else was loaded beside it, and with the same settings.
+        let is_as_saved = self.saved_parameters.as_ref().is_none_or(|saved| saved.fits_like(&parameters));
         for hash in &self.files.saved_hashes {
-            notes.extend(self.study.differs_from(hash)?);
+            if is_as_saved {
+                notes.extend(self.study.differs_from(hash)?);
+            }
+        }
+        if !is_as_saved && !self.files.saved_hashes.is_empty() {
+            notes.push("The opened model was saved with other settings; it is fitted again with those chosen now.".into());
         }
         Ok(Trained { answer, groups: self.study.groups().to_vec(), training, folds, notes })
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     collective::{Collective, Scale},
+    conf::machine::Gpu,
     math::hash,
 };
 
@@ -23,11 +24,14 @@ pub enum Aspect {
     Launches,
     /// The nodes that took part.
     Nodes,
+    /// The GPU, such as `H100`.
+    Gpu,
 }
 
 impl Aspect {
     /// All of them, in the order of [`Origin::values`].
-    pub const ALL: [Self; 5] = [Self::Library, Self::DataType, Self::Operation, Self::Launches, Self::Nodes];
+    pub const ALL: [Self; 6] =
+        [Self::Library, Self::DataType, Self::Operation, Self::Launches, Self::Nodes, Self::Gpu];
 
     /// What differs, in words, such as `the library's version`.
     pub const fn words(self) -> &'static str {
@@ -37,12 +41,13 @@ impl Aspect {
             Self::Operation => "the operation",
             Self::Launches => "CUDA graphs or aggregation",
             Self::Nodes => "the nodes",
+            Self::Gpu => "the GPU",
         }
     }
 }
 
-/// The origin of a row: library version, data type, operation, launches and nodes; `None` for what the file does not
-/// say.
+/// The origin of a row: library version, data type, operation, launches, nodes and GPU; `None` for what the file does
+/// not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
     values: [Option<String>; Aspect::ALL.len()],
@@ -99,6 +104,12 @@ impl Origin {
         let bytes: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
         self.values[Aspect::Nodes as usize] = (!bytes.is_empty()).then(|| format!("{:016x}", hash(&bytes)));
     }
+
+    /// The short names of the GPUs, as [`Gpu::of_device`] gives them, ascending; none: they are not known.
+    pub fn gpus<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
+        let names: Vec<String> = names.into_iter().map(str::to_ascii_uppercase).collect();
+        self.values[Aspect::Gpu as usize] = (!names.is_empty()).then(|| names.join(" and "));
+    }
 }
 
 const TYPES: [&str; 17] = [
@@ -108,13 +119,15 @@ const TYPES: [&str; 17] = [
 const OPERATIONS: [&str; 6] = ["sum", "prod", "max", "min", "avg", "mulsum"];
 
 /// Which aspect a value of an origin is of, by its form; `None` for one that can't be told.
-fn aspect_of(value: &str) -> Option<Aspect> {
+pub fn aspect_of(value: &str) -> Option<Aspect> {
     if TYPES.contains(&value) {
         Some(Aspect::DataType)
     } else if OPERATIONS.contains(&value) {
         Some(Aspect::Operation)
     } else if ["CUDA graph", "operations at once", "launched one by one"].iter().any(|word| value.contains(word)) {
         Some(Aspect::Launches)
+    } else if value.split(" and ").all(|name| name.parse::<Gpu>().is_ok()) {
+        Some(Aspect::Gpu)
     } else {
         ["NCCL", "RCCL"].iter().any(|family| value.starts_with(family)).then_some(Aspect::Library)
     }
@@ -209,7 +222,9 @@ mod tests {
         origin.library("NCCL", "2.28.3+cuda12.9 /home/x");
         origin.measured_type("Float", "none");
         origin.nodes([number_of("a"), number_of("b")]);
-        let [library, datatype, redop, launches, nodes] = origin.values();
+        origin.gpus(["h100", "h200"]);
+        let [library, datatype, redop, launches, nodes, gpu] = origin.values();
+        assert_eq!(gpu.as_deref(), Some("H100 and H200"));
         assert_eq!(library.as_deref(), Some("NCCL 2.28.3+cuda12.9"));
         assert_eq!((datatype.as_deref(), redop), (Some("float"), &None));
         assert!(nodes.as_ref().is_some_and(|nodes| nodes.len() == 16) && launches.is_none());

@@ -232,6 +232,16 @@ impl Parameters {
     /// The largest depth of a boosted tree.
     pub const MAX_DEPTH: u16 = boosting::MAX_DEPTH;
 
+    /// Whether the same model comes of the same rows: what is searched and decided may differ.
+    pub fn fits_like(&self, other: &Self) -> bool {
+        let of = |parameters: &Self| Self {
+            search: SearchLimits::default(),
+            confidence: Confidence::default(),
+            ..parameters.clone()
+        };
+        of(self) == of(other)
+    }
+
     /// Whether no number is so large that a training would not end.
     pub const fn end(&self) -> bool {
         self.trees <= Self::MAX_TREES && self.stages <= Self::MAX_TREES && self.depth <= Self::MAX_DEPTH

@@ -113,9 +113,11 @@ impl Platform {
         }
     }
 
-    /// The platform that measurements name, `NCCL 2.27.5` among other words; of different versions the oldest. `None`
-    /// where they name none, or different libraries.
-    pub fn from_words<'a>(words: impl Iterator<Item = &'a str>) -> Option<Self> {
+    /// The platform that measurements name, `NCCL 2.27.5` and `H100` among other words; of different versions the
+    /// oldest, of different GPUs none. `None` where they name neither, or different libraries.
+    pub fn from_words<'a>(words: impl Iterator<Item = &'a str> + Clone) -> Option<Self> {
+        let mut gpus = words.clone().filter_map(|word| word.parse::<Gpu>().ok());
+        let gpu = gpus.next().filter(|first| gpus.all(|gpu| gpu == *first));
         let one = |word: &str| -> Option<Self> {
             let (family, version) = word.split_once(' ')?;
             let library = match family {
@@ -126,11 +128,14 @@ impl Platform {
             Some(Self { version: version.parse().ok(), ..library.into() })
         };
         let mut all = words.filter_map(one);
-        let first = all.next()?;
-        all.try_fold(first, |known, next| {
+        let Some(first) = all.next() else {
+            return gpu.map(|gpu| Self { gpu: Some(gpu), ..Library::from(gpu).into() });
+        };
+        let known = all.try_fold(first, |known, next| {
             let version = known.version.zip(next.version).map(|(a, b)| a.min(b));
             (known.library == next.library).then_some(Self { version, ..known })
-        })
+        })?;
+        Some(Self { gpu: gpu.filter(|gpu| Library::from(*gpu) == known.library), ..known })
     }
 
     /// The library that runs what was seen to run: NVLS, PAT and CollNet run with NCCL, Direct with RCCL; `None` where
@@ -189,6 +194,12 @@ mod tests {
         assert_eq!(told(&["NCCL 2.29.2", "NCCL 2.27.5"]), Some(nccl));
         assert_eq!(told(&["NCCL 2.27.5", "RCCL 2.26.6"]), None);
         assert_eq!(told(&["float", "2.27.5"]), None);
+        let on = |gpu: u32, of: Platform| Some(Platform { gpu: Some(Gpu::Gfx(gpu)), ..of });
+        assert_eq!(told(&["MI355X", "float"]), on(0x950, Library::Rccl.into()));
+        let rccl = Platform { version: Some(version("2.27.7")), ..Library::Rccl.into() };
+        assert_eq!(told(&["RCCL 2.27.7", "MI300X"]), on(0x942, rccl));
+        assert_eq!(told(&["RCCL 2.27.7", "MI300X", "MI355X"]), Some(rccl));
+        assert_eq!(told(&["RCCL 2.27.7", "H100"]), Some(rccl));
     }
 
     #[test]

@@ -174,6 +174,10 @@ impl Settings {
         let mut settings = Self { panel, shown, against, parameters, ..Self::default() };
         (settings.export.reader, settings.export.library) = reader_and_library(form, tuning);
         (settings.coverage.reader, settings.coverage.library) = (settings.export.reader, settings.export.library);
+        if let Some(told) = tuning.platform().filter(|told| told.library == settings.export.platform().library) {
+            (settings.export.version, settings.export.gpu) = (told.version, told.gpu);
+            (settings.coverage.on.version, settings.coverage.on.gpu) = (told.version, told.gpu);
+        }
         settings.parameter_fields(form);
         match panel {
             Panel::Answer => {

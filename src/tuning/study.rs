@@ -528,8 +528,13 @@ impl TuningStudy {
         validation.map_or(&[], |validation| &validation.deployed)
     }
 
-    /// Sentences that say where a baseline answers instead of the model.
+    /// Sentences on the stalled runs as they are used now, and, once validated, on where a baseline answers instead of
+    /// the model.
     pub fn notes(&self) -> Vec<String> {
+        [self.screened.notes(), self.baseline_notes()].concat()
+    }
+
+    fn baseline_notes(&self) -> Vec<String> {
         let Some(validation) = self.trained.as_ref().and_then(|trained| trained.validation.as_ref()) else {
             return Vec::new();
         };

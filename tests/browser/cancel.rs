@@ -72,6 +72,7 @@ fn training_and_validation() {
     page.choose("Size", "16 KiB");
     page.wait_for_text("all_reduce of 16 KiB");
     page.wait_until_idle();
+    page.wait_for_text("The answer is that of the last training that was validated, with the settings of then.");
     page.show("Model");
     page.fill("Trees", "300");
     page.click("button", "Train");

@@ -416,27 +416,60 @@ fn files_that_cannot_be_used_are_refused() {
     assert!(report["files"][0]["refused"].is_null());
 }
 
+/// A log of nccl-tests of eight ranks on `gpu`, `factor` times as fast as the usual.
+fn log_of(gpu: &str, factor: f64) -> String {
+    let rows = (12..24).map(|log2_size| {
+        let size = 1_u64 << log2_size;
+        let time = (20.0 + size as f64 / 50_000.0) / factor;
+        let busbw = size as f64 / time / 1000.0;
+        let half = format!("{time:.2} {busbw:.2} {:.2} 0", busbw * 1.75);
+        format!("{size} {} float sum -1 {half} {half}\n", size / 4)
+    });
+    let devices = (0..8).map(|rank| format!("#  Rank {rank} Group 0 Pid {rank} on host device {rank} [0] {gpu}\n"));
+    format!(
+        "# Collective test starting: all_reduce_perf\n{}# size count type redop root time algbw busbw #wrong time algbw \
+         busbw #wrong\n{}# Avg bus bandwidth : 1\n",
+        devices.collect::<String>(),
+        rows.collect::<String>()
+    )
+}
+
+#[test]
+fn logs_tell_the_gpu_which_keeps_them_apart_and_names_the_file() {
+    let folder = TempDir::new().unwrap();
+    let write_all = |run: &str, gpu: &str, faster: f64| {
+        let runs = [("default", 1.0), ("ring_ll_c8", 1.1), ("ring_ll_c16", 1.2)];
+        runs.map(|(configuration, factor)| {
+            let name = format!("all_reduce_1n_{configuration}_{run}.log");
+            write(&folder, &name, log_of(gpu, factor * faster))
+        })
+    };
+    let own: Vec<String> =
+        [write_all("r1", "AMD Instinct MI300X", 1.0), write_all("r2", "AMD Instinct MI300X", 1.001)].concat();
+    let others: Vec<String> = write_all("r3", "AMD Instinct MI355X", 3.0).to_vec();
+    let export = |files: &[String], options: &[&str]| {
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let path = folder.path().join("out.csv").display().to_string();
+        let command = [&["tuning", "export", "--reader", "rccl", "-o", &path], &files[..], &QUICK[..], options].concat();
+        let output = collectune(&command);
+        succeeded(&output);
+        (String::from_utf8(output.stdout.clone()).unwrap(), stderr(&output))
+    };
+    let (told, _) = export(&own, &[]);
+    assert!(told.contains("# there under the name rccl_tuner_gfx942.csv"), "{told}");
+    let (told, _) = export(&own, &["--gpu", "gfx950"]);
+    assert!(told.contains("# there under the name rccl_tuner_gfx950.csv"), "{told}");
+    let (_, said) = export(&[own, others].concat(), &[]);
+    assert!(said.contains("kept apart: MI300X (") && said.contains("Used is MI300X"), "{said}");
+}
+
 #[test]
 fn folders_of_logs_are_read_with_the_configuration_that_is_given() {
     let folder = TempDir::new().unwrap();
     let runs = ["ring_ll_c8", "ring_ll_c16", "tree_ll_c8", "unsaid"];
     for (run, factor) in runs.iter().zip([1.0, 1.1, 0.9, 0.8]) {
-        let rows = (12..24).map(|log2_size| {
-            let size = 1_u64 << log2_size;
-            let time = (20.0 + size as f64 / 50_000.0) / factor;
-            let busbw = size as f64 / time / 1000.0;
-            let half = format!("{time:.2} {busbw:.2} {:.2} 0", busbw * 1.75);
-            format!("{size} {} float sum -1 {half} {half}\n", size / 4)
-        });
-        let devices = (0..8).map(|rank| format!("#  Rank {rank} Group 0 Pid {rank} on host device {rank} [0] x\n"));
-        let text = format!(
-            "# Collective test starting: all_reduce_perf\n{}# size count type redop root time algbw busbw #wrong time \
-             algbw busbw #wrong\n{}# Avg bus bandwidth : 1\n",
-            devices.collect::<String>(),
-            rows.collect::<String>()
-        );
         std::fs::create_dir_all(folder.path().join("runs/nested").display().to_string()).unwrap();
-        write(&folder, &format!("runs/nested/{run}.log"), text);
+        write(&folder, &format!("runs/nested/{run}.log"), log_of("x", factor));
     }
     let path = folder.path().join("runs").display().to_string();
     let output = collectune(&[&["tuning", "train", &path, "--json"], &QUICK[..]].concat());

@@ -504,6 +504,54 @@ fn a_gain_lies_in_its_own_interval() {
 }
 
 #[test]
+fn notes_say_how_stalled_runs_are_used_once() {
+    let folder = TempDir::new().unwrap();
+    let sweep = simulated(&folder);
+    let mut rows: Vec<String> = fs::read_to_string(&sweep).unwrap().lines().map(str::to_owned).collect();
+    let header: Vec<&str> = rows[0].split(',').collect();
+    let at = |name: &str| header.iter().position(|column| *column == name).unwrap();
+    let (busbw, time) = (at("busbw_ip"), at("time_ip_us"));
+    let mut cells: Vec<String> = rows[9].split(',').map(str::to_owned).collect();
+    for (column, factor) in [(busbw, 0.05), (time, 20.0)] {
+        cells[column] = (cells[column].parse::<f64>().unwrap() * factor).to_string();
+    }
+    rows[9] = cells.join(",");
+    let stalled = write(&folder, "stalled.csv", rows.join("\n"));
+    let lines = |told: &str| told.lines().filter(|line| line.contains("stalled")).map(str::to_owned).collect::<Vec<_>>();
+    for (option, used) in [("--json", "all set aside"), ("--keep-stalls", "all used")] {
+        let told = lines(&said(&["tuning", "train", &stalled, "--test-split", "0", "--trees", "5", option], 0));
+        assert!(told.len() == 1 && told[0].contains(used), "{told:?}");
+    }
+    let planned = lines(&said(&["tuning", "plan", &stalled, "--set-aside", "all_reduce:1x8:RING/LL/1"], 0));
+    assert!(planned.len() == 1, "{planned:?}");
+}
+
+#[test]
+fn a_plan_that_learns_nothing_names_what_is_to_be_left_out() {
+    let folder = TempDir::new().unwrap();
+    let sweep = simulated(&folder);
+    for option in ["--set-aside=all_reduce:1x8:RING/LL/1", "--bring-back=sweep.csv:3:in"] {
+        let told = said(&["tuning", "plan", &sweep, option], 0);
+        let name = option.split('=').next().unwrap();
+        assert!(told.contains(&format!("{name} is not used: nothing is learnt without --learn")), "{told}");
+    }
+}
+
+#[test]
+fn a_model_that_is_fitted_with_other_settings_does_not_count_as_changed() {
+    let folder = TempDir::new().unwrap();
+    let sweep = simulated(&folder);
+    let model = folder.path().join("a.json").display().to_string();
+    said(&["tuning", "train", &sweep, "--test-split", "0", "--trees", "5", "--save", &model], 0);
+    let predict = ["tuning", "predict", "--model", &model, "--collective", "all_reduce", "--nodes", "1", "--ranks", "8"];
+    for (options, notes) in [(&[][..], false), (&["--minimum-gain", "3"], false), (&["--seed", "4"], true)] {
+        let told = said(&[&predict[..], options].concat(), 0);
+        assert!(!told.contains("predicts differently"), "{told}");
+        assert_eq!(told.contains("was saved with other settings"), notes, "{told}");
+    }
+}
+
+#[test]
 fn a_model_whose_points_were_changed_says_so() {
     let folder = TempDir::new().unwrap();
     let sweep = simulated(&folder);

@@ -18,14 +18,19 @@ pub fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// Runs a script with `mpirun` and `srun` replaced by `launcher`, a script itself.
+/// Runs a script that must succeed without a word on stderr.
 pub fn run(folder: &Path, script: &str, launcher: &str) {
+    let output = outcome(folder, script, launcher);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Runs a script with `mpirun` and `srun` replaced by `launcher`, a script itself.
+pub fn outcome(folder: &Path, script: &str, launcher: &str) -> Output {
     for name in ["mpirun", "srun"] {
         let path = folder.join(name);
         fs::write(&path, launcher).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
-    let output = Command::new("bash").current_dir(folder).env("PATH", path).arg("-c").arg(script).output().unwrap();
-    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    Command::new("bash").current_dir(folder).env("PATH", path).arg("-c").arg(script).output().unwrap()
 }

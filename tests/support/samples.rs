@@ -40,7 +40,7 @@ pub fn log() -> String {
 pub const JSON: &str = r#"{"version":3,"start_time":"2026-11-21 10:00:00","args":["/home/secret/build/all_gather_perf","-J","x"],
 "env":["USER=secret","HF_TOKEN=secret","NCCL_ALGO=Ring","NCCL_PROTO=Simple","NCCL_MIN_NCHANNELS=8","NCCL_MAX_NCHANNELS=8"],
 "nccl_version":22809,"config":{"nthreads":1,"ngpus":1,"warmup_iters":5,"iterations":20,"devices":[
-{"rank":0,"group":0,"pid":1,"hostname":"secret-a","device":0,"device_hex":"05","device_info":"x"},
+{"rank":0,"group":0,"pid":1,"hostname":"secret-a","device":0,"device_hex":"05","device_info":"NVIDIA H100 80GB HBM3"},
 {"rank":1,"group":0,"pid":2,"hostname":"secret-a","device":1,"device_hex":"15","device_info":"x"}]},
 "results":[{"size":1048576,"count":131072,"type":"float","redop":"none","root":"    -1","out_of_place":{"time":126.1,"alg_bw":8.315432,"bus_bw":4.157716,"nwrong":0.000000},"in_place":{"time":131.1,"alg_bw":7.998291,"bus_bw":3.999146,"nwrong":null},"actual_iterations":20,"experiment_name":""},
 {"size":2097152,"count":262144,"type":"float","redop":"none","root":"    -1","out_of_place":null,"in_place":{"time":183.8,"alg_bw":11.41,"bus_bw":5.705,"nwrong":"nan"},"actual_iterations":20,"experiment_name":""}"#;

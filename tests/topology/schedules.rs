@@ -761,6 +761,53 @@ fn bad_files_are_told_where() {
     }
 }
 
+/// A result file of an all_reduce on links without latency that take `T` for a chunk: `transfers` are (from, to, chunk,
+/// start in units of `T`).
+fn all_reduce_file(nodes: u32, links: &[(u32, u32)], transfers: &[(u32, u32, u32, u32)]) -> String {
+    const T: f64 = 976.5625;
+    let mut text = format!(
+        "NPUs Count,{nodes}\nLinks Count,{}\nChunks Count,{nodes}\nChunk Size,1048576\nCollective,all_reduce\n\
+         SrcID,DestID,Latency (ns),Bandwidth (GiB/s),Chunks (ID:ns:ns)\n",
+        links.len()
+    );
+    for (from, to) in links {
+        text += &format!("{from},{to},0,1");
+        for (.., chunk, start) in transfers.iter().filter(|(a, b, ..)| (a, b) == (from, to)) {
+            text += &format!(",{chunk}:{}:{}", T * f64::from(*start), T * f64::from(start + 1));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn chunks_of_an_all_reduce_are_summed_and_copied_one_after_the_other() {
+    let check = |text: &str| study::check(&result::read(text, "x", Unit::Gib).unwrap(), None, None).unwrap();
+    // The sum of chunk n ends at node n, one chunk at a time around a ring of three.
+    let one_by_one: Vec<(u32, u32, u32, u32)> = (0..3)
+        .flat_map(|chunk| (0..4).map(move |hop| ((chunk + 1 + hop) % 3, (chunk + 2 + hop) % 3, chunk, 4 * chunk + hop)))
+        .collect();
+    let ring = [(0, 1), (1, 2), (2, 0)];
+    let checked = check(&all_reduce_file(3, &ring, &one_by_one));
+    assert_eq!(checked.faults, [] as [String; 0]);
+    assert!(!checked.sentences.iter().any(|sentence| sentence.contains("recursive doubling")));
+    for index in 0..one_by_one.len() {
+        let mut less = one_by_one.clone();
+        less.remove(index);
+        assert!(!check(&all_reduce_file(3, &ring, &less)).faults.is_empty(), "without {index}");
+    }
+
+    // Recursive doubling is right, and beyond what is verified.
+    let pairs = [[(0, 1), (1, 0), (2, 3), (3, 2)], [(0, 2), (2, 0), (1, 3), (3, 1)]];
+    let doubling: Vec<(u32, u32, u32, u32)> = (0..4)
+        .flat_map(|chunk| (0..2).map(move |step| (chunk, step)))
+        .flat_map(|(chunk, step)| pairs[step as usize].map(|(from, to)| (from, to, chunk, 2 * chunk + step)))
+        .collect();
+    let checked = check(&all_reduce_file(4, &pairs.concat(), &doubling));
+    assert!(!checked.faults.is_empty());
+    assert!(checked.sentences.iter().any(|sentence| sentence.contains("recursive doubling")), "{:?}", checked.sentences);
+}
+
 #[test]
 fn result_files_are_read_in_every_dialect() {
     let topology = sample();

@@ -790,6 +790,47 @@ fn what_is_not_possible_is_refused_with_what_would_do() {
 }
 
 #[test]
+fn schedules_refuse_what_they_have_no_place_for_and_say_where_they_change_nothing() {
+    let (catalogue, model) = (Catalogue::built_in(), known("llama-3.1-8b").unwrap());
+    let answer = |schedule: Schedule, layout: GivenLayout, batch: u64| {
+        let settings = EstimateSettings {
+            layout: Some(layout),
+            schedule,
+            global_batch: Some(batch),
+            ..EstimateSettings::default()
+        };
+        settings.answer(&model, &catalogue, &[], &[], |_| std::ops::ControlFlow::Break(()))
+    };
+    let stages = |pipeline: u32, virtual_stages: u32| GivenLayout { pipeline, virtual_stages, ..GivenLayout::default() };
+    // 64 GPUs: 32 replicas with two stages, 16 with four.
+    for (layout, batch, needs) in [
+        (stages(4, 1), 16 * 7, Some("an even number of micro-batches")),
+        (stages(4, 1), 16 * 6, Some("at least two micro-batches per stage")),
+        (stages(4, 1), 16 * 8, None),
+        (stages(2, 2), 32 * 4, Some("one chunk per stage")),
+        (stages(2, 1), 32 * 4, None),
+    ] {
+        match (answer(Schedule::DualPipe, layout, batch), needs) {
+            (Ok(_), None) => {}
+            (Err(error), Some(needs)) => {
+                let error = error.to_string();
+                assert!(error.contains(&format!("the schedule dualpipe needs {needs}; here pp is ")), "{error}");
+            }
+            (other, needs) => panic!("{layout:?} {batch}: {needs:?}, {:?}", other.err()),
+        }
+    }
+    assert!(answer(Schedule::ZeroBubble2, stages(2, 2), 256).is_err());
+    let time = |chunks: u32| answer(Schedule::ZeroBubble, stages(4, chunks), 128).unwrap().step.time_us;
+    assert!(time(2) < time(1));
+    let said = |schedule: Schedule, layout: GivenLayout| listing::notes(&answer(schedule, layout, 128).unwrap()).join("; ");
+    let alone = said(Schedule::DualPipe, stages(1, 2));
+    assert!(alone.contains("The schedule dualpipe changes nothing: the layout has one stage"), "{alone}");
+    assert!(alone.contains("2 chunks per stage change nothing: the layout has one stage"), "{alone}");
+    assert!(!said(Schedule::OneForwardOneBackward, stages(1, 1)).contains("changes nothing"));
+    assert!(!said(Schedule::DualPipe, stages(4, 1)).contains("changes nothing"));
+}
+
+#[test]
 fn multi_token_prediction_is_spread_over_the_stages() {
     let catalogue = Catalogue::built_in();
     let of = |predictions: u32, pipeline: u32| {
@@ -884,7 +925,7 @@ fn bubbles_are_those_of_the_closed_forms() {
     let bubble = |schedule: Schedule, p: f64, v: f64| schedule.bubble([p, 16.0], [1.0, 1.0, 1.0], v);
     assert_eq!(bubble(Schedule::OneForwardOneBackward, 4.0, 1.0), 9.0);
     assert_eq!([2.0, 3.0, 4.0].map(|v| bubble(Schedule::OneForwardOneBackward, 8.0, v)), [10.5, 7.0, 5.25]);
-    assert_eq!(bubble(Schedule::ZeroBubble, 8.0, 1.0), 7.0);
+    assert_eq!([1.0, 2.0].map(|v| bubble(Schedule::ZeroBubble, 8.0, v)), [7.0, 3.5]);
     assert_eq!(bubble(Schedule::ZeroBubble2, 8.0, 1.0), 0.0);
     assert_eq!(bubble(Schedule::DualPipe, 8.0, 1.0), 3.0 * (3.0 + 1.0 - 2.0));
     // One micro-batch goes through four stages and back, of which each computes three units.

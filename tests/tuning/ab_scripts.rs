@@ -6,7 +6,7 @@
 use std::fs;
 
 use crate::support::{
-    launcher::{collectune, run, stdout},
+    launcher::{collectune, outcome, run, stdout},
     worker::with,
 };
 use collectune::{
@@ -53,13 +53,19 @@ fn a_campaign_runs_and_is_judged_by_its_logs() {
         "--ranks",
         "8",
         "--plugin",
-        "/opt/tuner.so",
+        "./tuner.so",
         "--conf",
         "my.conf",
         "--repeats",
         "5",
     ];
     let script = stdout(&collectune(folder.path(), &arguments));
+    // Without the plugin all arms would be the default.
+    let refused = outcome(folder.path(), &script, MEASURES);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("tuner.so: No such file or directory"), "{said}");
+    assert!(fs::read_dir(folder.path().join("logs")).unwrap().next().is_none());
+    fs::write(folder.path().join("tuner.so"), "").unwrap();
     run(folder.path(), &script, MEASURES);
     let mut logs: Vec<String> = fs::read_dir(folder.path().join("logs"))
         .unwrap()

@@ -102,7 +102,12 @@ impl WorkbenchState {
 
     /// Whether jobs or a search remain.
     pub fn is_partial(self) -> bool {
-        self.shown.with(|shown| shown.as_ref().is_some_and(|s| !s.jobs.rounds.is_empty() || s.jobs.goes_on))
+        self.goes_on() || self.shown.with(|shown| shown.as_ref().is_some_and(|shown| !shown.jobs.rounds.is_empty()))
+    }
+
+    /// Whether a search remains, or the training with the chosen settings.
+    pub fn goes_on(self) -> bool {
+        self.shown.with(|shown| shown.as_ref().is_some_and(|shown| shown.jobs.goes_on))
     }
 
     /// Resets everything but the choices, because other files were opened.

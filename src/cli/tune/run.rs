@@ -386,14 +386,15 @@ impl Campaign {
         let Some(loaded) = measured.loaded() else { return Ok(()) };
         let settings = &self.folder.settings;
         let platform = settings.platform;
+        let told = loaded.platform().filter(|told| told.library == platform.library).unwrap_or_default();
         let options = ExportOptions {
             reader: settings.reader,
             library: platform.library,
             by_scale: false,
             open_ends: false,
             architecture: None,
-            version: platform.version.or_else(|| loaded.platform()?.version),
-            gpu: platform.gpu,
+            version: platform.version.or(told.version),
+            gpu: platform.gpu.or(told.gpu),
             leaves_out_built_in: false,
             measured_only: true,
         };

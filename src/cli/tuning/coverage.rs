@@ -114,7 +114,7 @@ impl Coverage {
         files::say_unused(&opened, files::Reads::Sweeps, &jobs);
         if self.sweep.is_empty() && opened.rows.is_empty() {
             let why = "no sweep is given (--sweep)";
-            arguments::say_unused(&["set", "seed", "set_aside", "bring_back", "topology"], why);
+            arguments::say_unused(&["set", "seed", "topology"], why);
             arguments::say_unused(&arguments::LEARNING, why);
         }
         let parameters = self.from.parameters(&opened)?;
@@ -132,7 +132,7 @@ impl Coverage {
             terminal::say("note", &format!("times come from the measurements alone: {error}"));
         }
         drop(bar);
-        terminal::say_notes(&loaded.notes);
+        terminal::say_notes(loaded.notes.into_iter().chain(executor.studies.tuning.loaded.study.notes()));
         let typed = self.batches.zip(self.hidden).map(|(Sizes(batches), hidden)| TypedCalls {
             collective: self.collective,
             batches,

@@ -22,7 +22,7 @@ use crate::{
             Reader,
             export::{self, ConfExport, ExportOptions, loading},
         },
-        platform::Library,
+        platform::{Library, Platform},
     },
     units::count,
 };
@@ -87,7 +87,7 @@ impl Export {
         let learnt = self.from.learn(opened, &parameters, None)?;
         let scales = learnt.groups.iter().map(|group| group.scale).collect::<BTreeSet<Scale>>().len();
         let told = learnt.executor.studies.tuning.loaded.platform();
-        let version = self.machine.with(Some(self.library.of_reader(self.reader)), told).version;
+        let Platform { version, gpu, .. } = self.machine.with(Some(self.library.of_reader(self.reader)), told);
         let options = ExportOptions {
             reader: self.reader,
             library: self.library,
@@ -95,7 +95,7 @@ impl Export {
             open_ends: self.open_ends,
             architecture: self.architecture,
             version,
-            gpu: self.machine.gpu,
+            gpu,
             leaves_out_built_in: self.without_built_in,
             measured_only: false,
         };

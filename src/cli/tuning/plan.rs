@@ -109,7 +109,7 @@ impl Plan {
             arguments::say_unused(&LEARNING, "nothing is learnt without --learn");
             let mut executor = Executor::default();
             let loaded = executor.take_in(opened, Target::Time, &mut terminal::Bar::new())?;
-            terminal::say_notes(&loaded.notes);
+            terminal::say_notes(loaded.notes.into_iter().chain(executor.studies.tuning.loaded.study.notes()));
             executor
         };
         let mut bar = terminal::Bar::new();

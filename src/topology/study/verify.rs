@@ -58,6 +58,11 @@ pub(super) fn request(result: &ResultFile, topology: &Topology, asked: Option<Co
     request
 }
 
+/// Said where an all_reduce breaks the rule by which sums are verified.
+const PARTIAL_SUMS: &str = "Each chunk is verified as a sum that ends at one node and is copied from there: an \
+                            all_reduce that sends a partial sum to several nodes, as recursive doubling does, can be \
+                            right and is refused here; as MSCCL XML it can be verified.";
+
 /// Verifies a result file on a topology. `request` has the file's size of a chunk if [`check`] built it. Returns a
 /// [`RequestError`] if the collective is impossible on the topology.
 pub fn verify(result: &ResultFile, topology: &Topology, request: &CollectiveRequest) -> Result<Verified, RequestError> {
@@ -103,6 +108,9 @@ pub fn verify(result: &ResultFile, topology: &Topology, request: &CollectiveRequ
     }
     if let Some(claimed) = result.claimed_ns.filter(|claimed| (claimed - time_ns).abs() > 1.0) {
         sentences.push(format!("It says that it takes {}.", listing::time(claimed)));
+    }
+    if found.iter().any(|fault| matches!(fault, Fault::CountedTwice { .. })) && problem.copy.is_some() {
+        sentences.push(PARTIAL_SUMS.to_owned());
     }
     sentences.extend(result.notes.iter().map(|note| format!("{note}.")));
     sentences.extend(other_links(result, topology));
@@ -155,9 +163,25 @@ pub fn check(
 /// Files do not mark reductions: in a collective that reduces first, the first transfers reduce.
 fn mark_reducing(problem: &Problem, schedule: &mut Schedule) {
     let Some(reduce) = &problem.reduce else { return };
+    let chunks = reduce.chunks();
+    let is_copied = problem.copy.is_some();
+    let mut open: Vec<usize> =
+        (0..chunks).map(|chunk| if is_copied { reduce.wants(chunk).count() } else { usize::MAX }).collect();
     schedule.transfers.sort_by_cached_key(|transfer| transfer.start);
-    schedule.reducing =
-        if problem.copy.is_some() { reduce.pairs().min(schedule.transfers.len()) } else { schedule.transfers.len() };
+    // Of each chunk the first transfers reduce: its sum can't be copied before it is complete.
+    let (mut reducing, mut copying) = (Vec::new(), Vec::new());
+    for transfer in std::mem::take(&mut schedule.transfers) {
+        match open.get_mut(transfer.chunk as usize) {
+            Some(open @ 1..) => {
+                *open -= 1;
+                reducing.push(transfer);
+            }
+            _ => copying.push(transfer),
+        }
+    }
+    schedule.reducing = reducing.len();
+    reducing.append(&mut copying);
+    schedule.transfers = reducing;
 }
 
 /// The start times for a file that only has the order on each link: each transfer starts as soon as its link is free

@@ -168,7 +168,8 @@ fn of_degrees(
     layouts: &mut Layouts,
     found: &mut Vec<RankedLayout>,
 ) {
-    let chunks: &[u32] = if degrees.pipeline > 1 { &[1, 2, 3, 4, 6] } else { &[1] };
+    let can_interleave = degrees.pipeline > 1 && question.schedule.interleaves();
+    let chunks: &[u32] = if can_interleave { &[1, 2, 3, 4, 6] } else { &[1] };
     let of_replica = question.global_batch / u64::from(degrees.data).max(1);
     if of_replica == 0 {
         *layouts.left_out.entry("dp × the micro-batch").or_default() += 1;
@@ -232,6 +233,7 @@ fn of_degrees(
 const fn reason(error: &LayoutError) -> &'static str {
     match error {
         LayoutError::Device(_) => "the GPU",
+        LayoutError::Schedule { .. } => "the schedule",
         LayoutError::DoesNotDivide { degree, .. } | LayoutError::TooMany { degree, .. } => degree,
     }
 }

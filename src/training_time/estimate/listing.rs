@@ -7,7 +7,7 @@ use super::{
     layouts::RankedLayout,
     question::Estimated,
     stack::{Recomputation, Sharding},
-    step::Degrees,
+    step::{Degrees, Schedule},
 };
 use crate::{
     collective::Collective,
@@ -140,6 +140,12 @@ pub fn notes(answer: &Estimated) -> Vec<String> {
     }
     if answer.degrees.replicate > 1 && answer.sharding == Sharding::Nothing {
         notes.push("Groups of replicas (dp_replicate) change nothing: nothing is sharded".to_owned());
+    }
+    if answer.degrees.pipeline == 1 && answer.schedule != Schedule::default() {
+        notes.push(format!("The schedule {} changes nothing: the layout has one stage", answer.schedule.name()));
+    }
+    if answer.degrees.pipeline == 1 && answer.virtual_stages > 1 {
+        notes.push(format!("{} chunks per stage change nothing: the layout has one stage", answer.virtual_stages));
     }
     notes
 }

@@ -72,7 +72,7 @@ impl StepQuestion<'_> {
             return layers;
         }
         let passes = match self.schedule {
-            Schedule::OneForwardOneBackward if chunks > 1.0 && stages > 1.0 => {
+            schedule if chunks > 1.0 && stages > 1.0 && schedule.interleaves() => {
                 stages * (1.0 + (stages - 1.0) / (stages * chunks))
             }
             Schedule::OneForwardOneBackward | Schedule::ZeroBubble => stages,

@@ -183,6 +183,8 @@ pub struct Estimated {
     pub degrees: Degrees,
     /// Chunks of layers per stage.
     pub virtual_stages: u32,
+    /// The order in which a stage computes forward and backward passes.
+    pub schedule: Schedule,
     /// Sequences that a replica computes at once: `b`, at least 1.
     pub micro_batch: u32,
     /// Micro-batches of a replica in a step.
@@ -449,6 +451,7 @@ impl EstimateSettings {
         Ok(Estimated {
             degrees: question.degrees,
             virtual_stages: question.virtual_stages,
+            schedule: question.schedule,
             micro_batch: question.micro_batch,
             micro_batches: question.micro_batches(),
             recomputation: question.recomputation,

@@ -61,16 +61,40 @@ impl Schedule {
 
     /// How long a stage waits in a step: `p` stages, `m` micro-batches, forward `f`, input gradient `b` and weight
     /// gradient `w` of a micro-batch on a stage, `v` chunks per stage. Closed forms for equal stages, which hold for
-    /// `m` ≥ `p`; with fewer, no less than the way of one micro-batch through all stages and back leaves.
+    /// `m` ≥ `p`; with fewer, no less than the way of one micro-batch through all stages and back leaves. Chunks shorten
+    /// the wait of those schedules that [interleave](Self::interleaves).
     pub fn bubble(self, [p, m]: [f64; 2], [f, b, w]: [f64; 3], v: f64) -> f64 {
         let way = if self == Self::OneForwardOneBackward { p * (f + b + w) } else { p * (f + b) + w };
         let waits = match self {
             Self::OneForwardOneBackward => (p - 1.0) * (f + b + w) / v,
-            Self::ZeroBubble => (p - 1.0) * (f + b - w),
+            Self::ZeroBubble => (p - 1.0) * (f + b - w) / v,
             Self::ZeroBubble2 => (p - 1.0) * (f + b - 2.0 * w),
             Self::DualPipe => (p / 2.0 - 1.0) * ((f + b + w) + b - 2.0 * w),
         };
         waits.max(way - m * (f + b + w)).max(0.0)
+    }
+
+    /// Whether a stage can have several chunks: with ZB-H1 as in PyTorch's `ScheduleInterleavedZeroBubble`.
+    pub const fn interleaves(self) -> bool {
+        matches!(self, Self::OneForwardOneBackward | Self::ZeroBubble)
+    }
+
+    /// The name by which it is chosen.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(schedule, _)| *schedule == self).map_or("", |(_, name)| name)
+    }
+
+    /// What `stages` and the micro-batches of a replica must be; `None` where any do. DualPipe's conditions are those
+    /// that `DualPipe.step` of deepseek-ai/DualPipe asserts.
+    fn refuses(self, stages: u32, micro_batches: u64, chunks: u32) -> Option<&'static str> {
+        let is_dual = self == Self::DualPipe && stages > 1;
+        match () {
+            () if stages > 1 && chunks > 1 && !self.interleaves() => Some("one chunk per stage"),
+            () if is_dual && !stages.is_multiple_of(2) => Some("an even number of stages (pp)"),
+            () if is_dual && !micro_batches.is_multiple_of(2) => Some("an even number of micro-batches"),
+            () if is_dual && micro_batches < 2 * u64::from(stages) => Some("at least two micro-batches per stage"),
+            () => None,
+        }
     }
 }
 
@@ -130,6 +154,18 @@ pub enum LayoutError {
         of: u64,
         /// The nearest degree that divides it.
         nearest: u64,
+    },
+    /// The schedule has no place for these stages, chunks or micro-batches.
+    #[error("the schedule {schedule} needs {needs}; here pp is {stages}, with {micro_batches} micro-batches")]
+    Schedule {
+        /// The name of the schedule.
+        schedule: &'static str,
+        /// What it needs, in words.
+        needs: &'static str,
+        /// The number of stages.
+        stages: u32,
+        /// Micro-batches of a replica in a step.
+        micro_batches: u64,
     },
     /// There are more parts than what is split.
     #[error("{degree} = {value} is more than {what} ({of})")]
@@ -243,6 +279,11 @@ impl StepQuestion<'_> {
         if parts > self.model.depth().into() {
             let (value, of) = (parts, self.model.depth().into());
             return Err(LayoutError::TooMany { degree: "pp × virtual stages", value, what: "the layers", of });
+        }
+        let micro_batches = self.micro_batches();
+        if let Some(needs) = self.schedule.refuses(pipeline, micro_batches, self.virtual_stages) {
+            let schedule = self.schedule.name();
+            return Err(LayoutError::Schedule { schedule, needs, stages: pipeline, micro_batches });
         }
         if !self.model.has_experts() && expert > 1 {
             let value = expert.into();

@@ -6,6 +6,7 @@ use crate::{
     collective::{Collective, Scale},
     launch::{self, Launcher, Sizes},
     math::Stream,
+    text::shell::quoted,
 };
 
 /// The arm of a campaign that a launch belongs to.
@@ -88,24 +89,39 @@ impl CampaignPlan {
         let title = format!("A/B of a tuner file for {collective} on {scale}.");
         let mut text = launch::head(&title, self.launcher, &notes);
         text += &launch::ranks(self.launcher, *scale);
-        text += "# A gap of NVIDIA's example plugin is one channel: there the empty file is no default.\n";
-        text += "printf '' >logs/empty.conf\n\n";
+        text += &arms(&self.plugin, &self.conf);
         text += &launch::warm_up(*sizes, *collective);
         for (arm, repeat) in balanced_order(*repeats, *seed) {
             let log = format!("{collective}_{}n_{}_r{repeat}.log", scale.nodes, arm.word());
             let environment = match arm {
-                AbArm::Default => vec![],
-                AbArm::Conf => self.loaded(self.conf.clone()),
-                AbArm::Empty => self.loaded("logs/empty.conf".to_owned()),
+                AbArm::Default => "",
+                AbArm::Conf => r#" "${with_conf[@]}""#,
+                AbArm::Empty => r#" "${with_empty[@]}""#,
             };
-            text += &launch::line(&log, &sizes.arguments(), *collective, &environment);
+            let launch = launch::line(&log, &sizes.arguments(), *collective, &[]);
+            text += &format!("{}{environment}\n", launch.trim_end());
         }
         text
     }
+}
 
-    fn loaded(&self, conf: String) -> Vec<(&'static str, String)> {
-        vec![("NCCL_TUNER_PLUGIN", self.plugin.clone()), ("NCCL_TUNER_CONFIG_FILE", conf)]
-    }
+/// The environment of the two arms with a plugin, as arrays of bash. The script ends where a file is missing: the
+/// library would run without it, and the arms would be equal.
+fn arms(plugin: &str, conf: &str) -> String {
+    let (plugin, conf) = (quoted(plugin), quoted(conf));
+    format!(
+        r#"# The library goes on without a plugin or a tuner file that it can't find.
+conf=$(realpath -e -- {conf}) || exit 1
+plugin={plugin}
+# A name without a folder that is no file here is looked for in LD_LIBRARY_PATH.
+if [[ $plugin == */* || -e $plugin ]]; then plugin=$(realpath -e -- "$plugin") || exit 1; fi
+# A gap of NVIDIA's example plugin is one channel: there the empty file is no default.
+printf '' >logs/empty.conf
+with_conf=(NCCL_TUNER_PLUGIN="$plugin" NCCL_TUNER_CONFIG_FILE="$conf")
+with_empty=(NCCL_TUNER_PLUGIN="$plugin" NCCL_TUNER_CONFIG_FILE="$PWD/logs/empty.conf")
+
+"#
+    )
 }
 
 /// The order of the launches: (arm, repeat from 1). In every three repeats each arm comes once first, once second
@@ -199,6 +215,6 @@ mod tests {
 
     #[test]
     fn paths_are_quoted() {
-        assert!(campaign(1, 1).script().contains(r"NCCL_TUNER_PLUGIN='/opt/it'\''s here/tuner.so'"));
+        assert!(campaign(1, 1).script().contains(r"plugin='/opt/it'\''s here/tuner.so'"));
     }
 }

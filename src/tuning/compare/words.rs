@@ -9,6 +9,7 @@ use super::{
 use crate::{
     collective::Workload,
     report::snapshot::{DeployedChoice, Snapshot},
+    tuning::origin::{Aspect, aspect_of},
     units::{Size, count, percent},
 };
 
@@ -197,15 +198,22 @@ pub fn notes(
         else {
             continue;
         };
-        if old.measured_with != new.measured_with {
-            let words =
-                |words: &[String]| if words.is_empty() { "nothing stated".to_owned() } else { words.join(", ") };
+        // A GPU that only one side states is no difference: reports of earlier versions have none.
+        let sides = [&old.measured_with, &new.measured_with];
+        let is_gpu = |word: &String| aspect_of(word) == Some(Aspect::Gpu);
+        let is_told_twice = sides.iter().all(|words| words.iter().any(is_gpu));
+        let [before, after] = sides.map(|words| {
+            let counts = |word: &&String| is_told_twice || !is_gpu(word);
+            words.iter().filter(counts).map(String::as_str).collect::<Vec<_>>()
+        });
+        if before != after {
+            let words = |words: &[&str]| if words.is_empty() { "nothing stated".to_owned() } else { words.join(", ") };
             notes.push(format!(
                 "{} on {} was measured with {} before and {} after",
                 old.collective,
                 old.scale,
-                words(&old.measured_with),
-                words(&new.measured_with)
+                words(&before),
+                words(&after)
             ));
         }
     }

@@ -43,8 +43,8 @@ pub struct Tuning {
     trained: Option<Trained>,
     /// The predictions of held-out folds that have arrived and are not evaluated yet.
     folds: Vec<Vec<u8>>,
-    /// The notes of training and of validation.
-    notes: [Vec<String>; 2],
+    /// The notes of the last training.
+    notes: Vec<String>,
     /// The unmeasured workloads that a job sends, with their number of calls, as the last coverage found them.
     uncovered: Vec<(Workload, u64)>,
     /// The titles of the library's cost tables, as the last coverage found them.
@@ -94,7 +94,7 @@ impl Tuning {
         self.failed = Some(parameters.clone());
         let trained = self.loaded.train(parameters, progress)?;
         self.failed = None;
-        self.notes = [trained.notes.clone(), self.loaded.study.notes()];
+        self.notes.clone_from(&trained.notes);
         self.trained = Some(trained);
         Ok(())
     }
@@ -125,7 +125,7 @@ impl Tuning {
     /// Returns an error if the model can't be evaluated.
     pub fn recommended(&self) -> Result<Recommended, TuningStudyError> {
         let study = &self.loaded.study;
-        let notes = self.notes.iter().flatten().cloned().collect();
+        let notes = [self.notes.clone(), study.notes()].concat();
         let basis = match self.learnt() {
             (None, _) => AnswerBasis::Measured,
             (_, false) => AnswerBasis::Trained,
@@ -171,7 +171,7 @@ impl Study for Tuning {
         if self.loaded.study.parameters() != Some(&self.settings.parameters) {
             self.learn(progress)?;
         }
-        self.notes[1] = self.loaded.validate(&folds, progress)?.notes;
+        self.loaded.validate(&folds, progress)?;
         self.answer(progress)
     }
 

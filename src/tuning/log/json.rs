@@ -109,7 +109,8 @@ fn of_nccl_tests(value: &Value) -> SweepLog {
             let number = |key| count(device, key).and_then(|n| u32::try_from(n).ok());
             if let (Some(rank), Some(host)) = (number("rank"), device.get("hostname").and_then(Value::as_str)) {
                 let pid = number("pid").map(|pid| pid.to_string()).unwrap_or_default();
-                run.devices.add(rank, number("group").unwrap_or(0), host, &pid);
+                let name = device.get("device_info").and_then(Value::as_str).unwrap_or_default();
+                run.devices.add(rank, number("group").unwrap_or(0), host, &pid, name);
             }
         }
     }

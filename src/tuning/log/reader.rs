@@ -135,7 +135,9 @@ impl Reader {
                     if self.is_measured() {
                         self.begin(|begun| &mut begun.devices, number);
                     }
-                    self.run.devices.add(rank, group, host, after("Pid").copied().unwrap_or_default());
+                    // The name of the GPU stands behind the address in brackets.
+                    let name = text.rsplit_once(']').map_or("", |(_, name)| name);
+                    self.run.devices.add(rank, group, host, after("Pid").copied().unwrap_or_default(), name);
                 }
             }
             ["Out", "of", "bounds", ..] => {

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    conf::machine::Gpu,
     order::CompactCollect,
     text::Problem,
     tuning::{
@@ -57,17 +58,21 @@ pub(super) struct Devices {
     hosts: BTreeSet<u64>,
     /// Hashes of the processes.
     processes: BTreeSet<u64>,
+    /// The short names of the GPUs that are known.
+    gpus: BTreeSet<&'static str>,
 }
 
 impl Devices {
     /// The most devices of a list; real runs have fewer.
     const MAX: usize = 1 << 20;
 
-    /// Adds a device. Ranks count from 0 in each group of ranks; only the first group is counted.
-    pub(super) fn add(&mut self, rank: u32, group: u32, host: &str, pid: &str) {
+    /// Adds a device, of which `name` is a text with the GPU's name. Ranks count from 0 in each group of ranks; only the
+    /// first group is counted.
+    pub(super) fn add(&mut self, rank: u32, group: u32, host: &str, pid: &str, name: &str) {
         if group == 0 && self.ranks.len() < Self::MAX && self.ranks.insert(rank) {
             self.hosts.insert(number_of(host));
             self.processes.insert(process(host, pid));
+            self.gpus.extend(Gpu::of_device(name).map(|(name, _)| name));
         }
     }
 
@@ -183,6 +188,7 @@ impl LoggedRun {
         let mut origin = Origin::default();
         origin.library(family, self.library.as_deref().unwrap_or_default());
         origin.launches(self.launches[0], self.launches[1]);
+        origin.gpus(self.devices.gpus.iter().copied());
         if self.devices.is_whole() {
             origin.nodes(self.devices.hosts.iter().copied());
         }

@@ -40,8 +40,8 @@ pub(super) fn estimate(bundle: &Bundle, changed: &Choices, model: &str) -> Comma
     let files: Vec<String> = std::iter::once(model.to_owned()).chain(others).collect();
     let mut command = Command::new("training-time estimate", &files);
     let mut left_out = Commands::default();
-    let trained = bundle.training_of(model).map(|(_, file)| &file.training);
-    let is_said = trained.fold(EstimateSettings::default(), EstimateSettings::as_trained).layout.is_some();
+    let trained = bundle.training_of(model).map(|(name, file)| (name, &file.training));
+    let is_said = EstimateSettings::of_files(trained).layout.is_some();
     // The choice is listed where it is not as the files say.
     let is_given = is_said != changed.get("e.given").is_some();
     let mut has_degrees = is_said;

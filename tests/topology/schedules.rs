@@ -764,7 +764,7 @@ fn bad_files_are_told_where() {
 /// A result file of an all_reduce on links without latency that take `T` for a chunk: `transfers` are (from, to, chunk,
 /// start in units of `T`).
 fn all_reduce_file(nodes: u32, links: &[(u32, u32)], transfers: &[(u32, u32, u32, u32)]) -> String {
-    const T: f64 = 976.5625;
+    const T: f64 = 976_562.5;
     let mut text = format!(
         "NPUs Count,{nodes}\nLinks Count,{}\nChunks Count,{nodes}\nChunk Size,1048576\nCollective,all_reduce\n\
          SrcID,DestID,Latency (ns),Bandwidth (GiB/s),Chunks (ID:ns:ns)\n",

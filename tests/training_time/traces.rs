@@ -76,15 +76,20 @@ fn real_traces_have_the_published_figures() {
     assert_eq!(real_trace("hta_sampled_rank-0.json.gz").world_size, Some(128));
 }
 
+/// An event of a trace.
+fn traced(cat: &str, name: &str, at_ms: f64, time_ms: f64, args: &str) -> String {
+    let (ts, dur) = (1e3 * at_ms, 1e3 * time_ms);
+    format!(
+        r#"{{"ph": "X", "cat": "{cat}", "name": "{name}", "pid": 0, "tid": 7, "ts": {ts}, "dur": {dur}, "args": {{{args}}}}}"#
+    )
+}
+
 /// A trace of two steps of 1,000 ms: products for 500, attention for 100, and an exchange of which 150 of 200 are
 /// hidden; then a kernel after the last step, of which half is inside.
 fn two_steps() -> String {
     let mut events = vec![];
     let mut event = |cat: &str, name: &str, at_ms: f64, time_ms: f64, args: &str| {
-        let (ts, dur) = (1e3 * at_ms, 1e3 * time_ms);
-        events.push(format!(
-            r#"{{"ph": "X", "cat": "{cat}", "name": "{name}", "pid": 0, "tid": 7, "ts": {ts}, "dur": {dur}, "args": {{{args}}}}}"#
-        ));
+        events.push(traced(cat, name, at_ms, time_ms, args));
     };
     for (number, at) in [(4, 1e6), (5, 1e6 + 1000.0)] {
         event("user_annotation", &format!("ProfilerStep#{number}"), at, 1000.0, "");
@@ -126,6 +131,59 @@ fn a_step_s_parts_are_those_of_its_kernels() {
     assert_eq!((gathered.collective, gathered.size_bytes, gathered.calls), (Collective::AllGather, 16_777_216.0, 2));
 }
 
+/// Steps of the host that take `host_ms` each, of which the GPU takes a second each; `marked` on two of its streams.
+fn ahead(steps: u32, host_ms: f64, marked: bool) -> Trace {
+    let mut events = Vec::new();
+    for step in 0..steps {
+        let (name, step) = (format!("ProfilerStep#{step}"), f64::from(step));
+        events.push(traced("user_annotation", &name, host_ms * step, host_ms, ""));
+        let at = 1000.0 * step + 5.0;
+        for late in [0.0, 100.0].into_iter().filter(|_| marked) {
+            events.push(traced("gpu_user_annotation", &name, at + late, 900.0, ""));
+        }
+        events.push(traced("kernel", "void gemm", at, 950.0, ""));
+    }
+    trace::read(&format!(r#"{{"traceEvents": [{}]}}"#, events.join(","))).unwrap()
+}
+
+#[test]
+fn steps_are_those_of_the_gpu_where_the_host_runs_ahead() {
+    for host_ms in [300.0, 650.0] {
+        for marked in [true, false] {
+            let trace = ahead(3, host_ms, marked);
+            assert!((trace.step_us / 1e6 - 1.0).abs() < 0.02, "{host_ms} {marked}: {}", trace.step_us);
+            assert!((trace.parts.compute_us / 0.95e6 - 1.0).abs() < 0.01, "{host_ms} {marked}: {:?}", trace.parts);
+        }
+    }
+    // A host that waits for each step is the measure.
+    assert_eq!(ahead(3, 1000.0, true).step_us, 1e6);
+}
+
+#[test]
+fn kernels_at_the_same_time_count_once() {
+    let events = |times: usize| {
+        let mut events = vec![traced("user_annotation", "ProfilerStep#1", 0.0, 1000.0, "")];
+        for _ in 0..times {
+            events.push(traced("kernel", "void gemm", 100.0, 500.0, ""));
+            events.push(traced("Kernel", "void flash_fwd_kernel", 300.0, 400.0, ""));
+        }
+        trace::read(&format!(r#"{{"traceEvents": [{}]}}"#, events.join(","))).unwrap().parts
+    };
+    let parts = TracedParts { compute_us: 2e5, attention_us: 4e5, exposed_us: 0.0, communication_us: 0.0 };
+    assert_eq!([1, 2, 3].map(events), [parts; 3]);
+}
+
+#[test]
+fn ranks_in_one_file_and_kernels_outside_of_the_steps_are_refused() {
+    let step = |number: u32, at: f64| traced("user_annotation", &format!("ProfilerStep#{number}"), at, 1000.0, "");
+    let kernel = |at: f64| traced("kernel", "void gemm", at, 500.0, "");
+    let read = |events: &[String]| trace::read(&format!(r#"{{"traceEvents": [{}]}}"#, events.join(",")));
+    let merged = [step(1, 0.0), step(1, 0.5), step(2, 1000.0), step(2, 1000.5), kernel(100.0)];
+    assert_eq!(read(&merged), Err(TraceError::SeveralRanks));
+    assert_eq!(read(&[step(1, 1000.0), kernel(100.0)]), Err(TraceError::NoKernel));
+    assert!(read(&[step(1, 0.0), step(2, 1000.0), kernel(100.0)]).is_ok());
+}
+
 fn asked(settings: &EstimateSettings, trace: &Trace) -> Estimated {
     let model = known("llama-3.1-8b").unwrap();
     let traces = [("rank0.json".to_owned(), trace.clone())];
@@ -155,6 +213,21 @@ fn a_trace_is_a_measured_step_of_the_layout_that_its_groups_say() {
     wide.inputs.as_mut().unwrap().hidden = 8192;
     let why = "rank0.json: it is of a model of width 8192, and 4096 is the width of the one that is asked about";
     assert_eq!(unused(&settings, &wide), [why]);
+    let mut other = trace.clone();
+    other.inputs.as_mut().unwrap().vocabulary = 151_936;
+    let why = "rank0.json: it embeds 151936 tokens, and the vocabulary of the one that is asked about has 128256";
+    assert_eq!(unused(&settings, &other), [why]);
+    // A tensor group splits the table.
+    other.inputs.as_mut().unwrap().vocabulary = 128_256 / 2;
+    assert_eq!(unused(&settings, &other), [] as [String; 0]);
+    other.gpu = Some("NVIDIA GeForce RTX 4090".to_owned());
+    assert!(unused(&settings, &other)[0].starts_with("rank0.json: it is of a \"NVIDIA GeForce RTX 4090\", which"));
+    // A later stage embeds nothing: it is the same step.
+    let mut later = trace.clone();
+    later.inputs = None;
+    let both = [("rank0.json".to_owned(), trace.clone()), ("rank1.json".to_owned(), later)];
+    let twice = settings.answer(&model, &Catalogue::built_in(), &[], &both, |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!((twice.own_steps, twice.step.time_us), (1, answer.step.time_us));
     // Groups of hybrid sharding.
     let mut hybrid = trace.clone();
     hybrid.groups.push(ProcessGroup { name: "mesh_dp_replicate".into(), ranks: 4 });

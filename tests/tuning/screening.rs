@@ -66,8 +66,9 @@ fn with_a_stall() -> (String, u32) {
 fn a_stall_is_named_set_aside_and_brought_back() {
     let (csv, line) = with_a_stall();
     let mut worker = Executor::default();
-    let loaded = load(&mut worker, &[("noisy.csv", csv.as_bytes())]);
-    assert!(loaded.notes.iter().any(|note| note.contains("stalled")), "{:?}", loaded.notes);
+    load(&mut worker, &[("noisy.csv", csv.as_bytes())]);
+    let notes = |worker: &Executor| worker.studies.tuning.loaded.study.notes().join("; ");
+    assert!(notes(&worker).contains("stalled, all set aside;"), "{}", notes(&worker));
     let all = record(&mut worker, None);
     let stall = all.stalls.iter().find(|stall| stall.line == line && stall.placement == Placement::InPlace).unwrap();
     assert!((5.0..20.0).contains(&stall.times_slower()) && stall.set_aside && stall.of == 3, "{stall:?}");
@@ -86,6 +87,7 @@ fn a_stall_is_named_set_aside_and_brought_back() {
     let kept = Screening { keep_stalls: true, ..Screening::default() };
     let after = train(&mut worker, &Parameters { screening: kept, ..parameters() });
     assert_ne!(before.training, after.training);
+    assert!(notes(&worker).contains("stalled, all used;"), "{}", notes(&worker));
     let measured_anew = record(&mut worker, Some(stall.workload));
     let again = measured_anew.measured.iter().find(|m| m.configuration == measured.configuration).unwrap();
     assert_eq!(again.repeats, 3);

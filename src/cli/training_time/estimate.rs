@@ -183,7 +183,7 @@ struct LayoutArguments {
     micro_batch: Option<u32>,
 
     /// What the backward pass computes again, of a layout that is given [default: the least that fits]
-    #[arg(long, value_name = "WHAT", value_parser = named(&Recomputation::ALL))]
+    #[arg(long, value_name = "WHAT", value_parser = named(&Recomputation::NAMES))]
     recompute: Option<Recomputation>,
 
     /// What replicas share; of several, the first is that of a layout that is given [default: as the software usually
@@ -241,9 +241,19 @@ impl Estimate {
         for path in &self.catalogue {
             let text = String::from_utf8_lossy(&files::bytes(path)?).into_owned();
             match Catalogue::parse(&text) {
-                Ok(own) => catalogue.extend(own),
+                Ok(own) => {
+                    let name = visible(&files::name(path)).into_owned();
+                    if own.gpus.is_empty() {
+                        terminal::say("warning", &format!("{name} is not used: it has no GPU"));
+                    }
+                    let replaced = catalogue.extend(own);
+                    if !replaced.is_empty() {
+                        let told = format!("{name}: Replaces what is built in: {}", replaced.join("; "));
+                        terminal::say("note", &told);
+                    }
+                }
                 Err(error) => return refuse(format!("{}: {error}", visible(&files::name(path)))),
-            };
+            }
         }
         for path in &self.steps {
             steps.extend(own(path)?);
@@ -299,8 +309,7 @@ struct Asked {
 /// Reads what some words name, by name or in a file.
 fn read_models(words: &[String]) -> Result<Asked, CliError> {
     let mut found: Option<(String, Transformer)> = None;
-    let mut settings = EstimateSettings::default();
-    let (mut missing, mut open, mut steps) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut missing, mut open, mut steps, mut trained) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for word in words {
         let (name, file) = model(word)?;
         match EstimateSettings::logged_step(&file) {
@@ -311,7 +320,7 @@ fn read_models(words: &[String]) -> Result<Asked, CliError> {
             None => {}
         }
         file.notes.iter().for_each(|note| terminal::say("note", &format!("{name}: {note}")));
-        settings = settings.as_trained(&file.training);
+        trained.push((name.clone(), file.training));
         match file.model {
             Some(_) if found.is_some() => return refuse(format!("{name} is a second model; give one")),
             Some(model) => found = Some((name, model)),
@@ -326,6 +335,7 @@ fn read_models(words: &[String]) -> Result<Asked, CliError> {
     match found {
         Some((name, model)) => {
             open.iter().for_each(|open| terminal::say("note", &format!("{open}; what is usual counts")));
+            let settings = EstimateSettings::of_files(trained.iter().map(|(name, file)| (name.as_str(), file)));
             Ok(Asked { name, model, settings, steps })
         }
         None => refuse(format!("there is no model: {}", missing.join("; "))),

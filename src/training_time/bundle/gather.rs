@@ -178,7 +178,7 @@ impl Gathering<'_> {
                 self.bundle.catalogue_files.push(path.to_owned());
                 let replaced = self.bundle.catalogue.extend(*catalogue);
                 if !replaced.is_empty() {
-                    self.bundle.files[index].notes.push(format!("Replaces what is built in: {}", replaced.join(", ")));
+                    self.bundle.files[index].notes.push(format!("Replaces what is built in: {}", replaced.join("; ")));
                 }
                 let entries = format!("{} entr{}", entries, if entries == 1 { "y" } else { "ies" });
                 (format!("a catalogue with {entries}"), FileUse::Used)

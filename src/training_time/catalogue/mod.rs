@@ -317,8 +317,9 @@ impl Catalogue {
         read::catalogue(root)
     }
 
-    /// Takes in another one, whose entries replace those of the same name. Says which were replaced.
-    pub fn extend(&mut self, other: Self) -> Vec<String> {
+    /// Takes in another one, whose entries replace those of the same name. Says which were replaced, and what is
+    /// doubtful about them. The names that a GPU has besides stay.
+    pub fn extend(&mut self, mut other: Self) -> Vec<String> {
         fn merge<T>(kind: &str, into: &mut Vec<T>, from: Vec<T>, name: fn(&T) -> &str, replaced: &mut Vec<String>) {
             for entry in from {
                 match into.iter_mut().find(|known| name(known) == name(&entry)) {
@@ -331,7 +332,23 @@ impl Catalogue {
             }
         }
         let mut replaced = Vec::new();
+        let mut doubts = Vec::new();
+        for gpu in &mut other.gpus {
+            let Some(known) = self.gpus.iter().find(|known| known.name == gpu.name) else { continue };
+            let new = known.aliases.iter().filter(|alias| !gpu.aliases.contains(alias)).cloned().collect::<Vec<_>>();
+            gpu.aliases.extend(new);
+            for (precision, tflops) in &gpu.peak_tflops {
+                let before = known.peak_flops(precision).map_or(0.0, |flops| flops / 1e12);
+                if (1.9..2.1).contains(&(tflops / before)) {
+                    doubts.push(format!(
+                        "its peak of {tflops} TFLOP/s in {precision} is twice the {before} before: data sheets often give \
+                         that of sparse matrices"
+                    ));
+                }
+            }
+        }
         merge("GPU", &mut self.gpus, other.gpus, |entry| &entry.name, &mut replaced);
+        replaced.extend(doubts);
         merge("cluster", &mut self.clusters, other.clusters, |entry| &entry.name, &mut replaced);
         merge("operator", &mut self.operators, other.operators, |entry| &entry.name, &mut replaced);
         merge("collective", &mut self.collectives, other.collectives, |entry| &entry.name, &mut replaced);

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     math::pow,
+    text::excerpt,
     training_time::catalogue::{Catalogue, Gpu},
 };
 
@@ -62,6 +63,16 @@ pub enum DeviceError {
         name: String,
         /// The key that is missing.
         key: &'static str,
+    },
+    /// The entry names kernels that were not measured.
+    #[error("{name} is to have the measured kernels of \"{kernels}\"; measured are {known}")]
+    UnknownKernels {
+        /// The GPU's name in the catalogue.
+        name: String,
+        /// What its entry names.
+        kernels: String,
+        /// What could be named.
+        known: String,
     },
     /// The GPU does not compute in this precision.
     #[error("{name} has no {precision}: it has {known}")]
@@ -135,7 +146,17 @@ impl Device {
         })?;
         let told = |key, value: Option<f64>| value.ok_or_else(|| DeviceError::Untold { name: gpu.name.clone(), key });
         let peak = |precision: Precision| gpu.peak_flops(precision.name()).map(|peak| peak / 1e6);
-        let own = gpu.kernels.as_ref().and_then(|name| ROWS.iter().find(|row| row.name == name.as_str()));
+        let own = match &gpu.kernels {
+            None => None,
+            Some(kernels) => {
+                let own = ROWS.iter().find(|row| row.name.eq_ignore_ascii_case(kernels));
+                Some(own.ok_or_else(|| DeviceError::UnknownKernels {
+                    name: gpu.name.clone(),
+                    kernels: excerpt(kernels),
+                    known: ROWS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "),
+                })?)
+            }
+        };
         Ok(Self {
             name: gpu.name.clone(),
             memory_gib: told("memory_gib", gpu.memory_gib)?,

@@ -129,9 +129,10 @@ pub fn search(
     let splits: Vec<(u32, u32)> = divisors(limits.gpus, linked)
         .flat_map(|tensor| {
             let rest = limits.gpus / u64::from(tensor);
-            divisors(rest, 64).filter(|context| context.is_power_of_two()).map(move |context| (tensor, context))
+            divisors(rest, 64).map(move |context| (tensor, context))
         })
         .filter(|(_, context)| *context == 1 || question.sequence / context >= LEAST_PART)
+        .filter(|(_, context)| question.sequence.is_multiple_of(*context))
         .collect();
     for (done, (tensor, context)) in splits.iter().enumerate() {
         if progress(done as f64 / splits.len() as f64).is_break() {
@@ -174,20 +175,12 @@ fn of_degrees(
     if of_replica == 0 {
         *layouts.left_out.entry("dp × the micro-batch").or_default() += 1;
     }
-    for micro_batch in divisors(of_replica, limits.most_micro_batch.into()).filter(|size| size.is_power_of_two()) {
+    for micro_batch in divisors(of_replica, limits.most_micro_batch.into()) {
         let mut kernels: Option<StepKernels> = None;
         for virtual_stages in chunks.iter().copied() {
             let mut asked = StepQuestion { degrees, micro_batch, virtual_stages, ..question.clone() };
             if let Err(error) = asked.check() {
                 *layouts.left_out.entry(reason(&error)).or_default() += 1;
-                continue;
-            }
-            let parts = degrees.pipeline.saturating_mul(virtual_stages);
-            let has_equal_chunks = question.model.depth().is_multiple_of(parts) || question.stack.has_uneven_chunks();
-            // Interleaved, micro-batches pass in groups of as many as there are stages.
-            let is_in_groups = asked.micro_batches().is_multiple_of(degrees.pipeline.into());
-            if virtual_stages > 1 && !(has_equal_chunks && is_in_groups) {
-                *layouts.left_out.entry("chunks that do not divide the layers or the micro-batches").or_default() += 1;
                 continue;
             }
             for (sharding, replicate) in limits.shardings.iter().copied() {

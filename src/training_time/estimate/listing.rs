@@ -170,6 +170,7 @@ pub fn warnings(answer: &Estimated) -> Vec<String> {
             }
         ));
     }
+    warnings.extend(answer.contradictions.iter().cloned());
     warnings.extend(answer.unused_steps.iter().map(|why| format!("A measured step is not used: {why}")));
     warnings.extend(answer.doubtful_steps.iter().map(|what| {
         format!(

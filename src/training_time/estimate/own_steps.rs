@@ -54,6 +54,9 @@ pub enum OwnStepsError {
     /// The header lacks a column that each step needs.
     #[error("line 1: the table lacks {0}; it needs gpus and step_s, and may have {rest}", rest = COLUMNS[2..].join(", "))]
     Lacks(&'static str),
+    /// No row could be read; what was wrong with the first.
+    #[error("the table has no row that can be read: {0}")]
+    NoneRead(String),
     /// The table has a header and no row below it.
     #[error("the table has no row")]
     Empty,
@@ -90,17 +93,32 @@ pub fn read(
             return Err(OwnStepsError::Lacks(name));
         }
     }
-    for name in header.iter().filter(|name| !COLUMNS.contains(&name.as_str())) {
-        problems.push(Problem::new(1, name, name, "is no column that is used"));
-    }
-    let mut steps = Vec::new();
-    while let Some(record) = records.next() {
-        match row(record, columns) {
-            Ok(step) => steps.push(step),
-            Err(problem) => problems.push(problem),
+    for (at, name) in header.iter().enumerate() {
+        if !COLUMNS.contains(&name.as_str()) {
+            problems.push(Problem::new(1, name, name, "is no column that is used"));
+        } else if header[..at].contains(name) {
+            problems.push(Problem::new(1, name, name, "stands twice in the header; the first is used"));
         }
     }
-    if steps.is_empty() { Err(OwnStepsError::Empty) } else { Ok(steps) }
+    let mut steps = Vec::new();
+    let mut first = None;
+    while let Some(record) = records.next() {
+        let (line, beyond) = (record.line(), record.get(header.len()).unwrap_or_default().to_owned());
+        match row(record, columns) {
+            Ok(step) if beyond.is_empty() => steps.push(step),
+            found => {
+                let longer = || Problem::new(line, "", &beyond, "is a cell without a column; the row was left out");
+                let problem = found.err().unwrap_or_else(longer);
+                first.get_or_insert_with(|| problem.to_string());
+                problems.push(problem);
+            }
+        }
+    }
+    match first {
+        _ if !steps.is_empty() => Ok(steps),
+        Some(first) => Err(OwnStepsError::NoneRead(first)),
+        None => Err(OwnStepsError::Empty),
+    }
 }
 
 fn row(record: Record<'_>, columns: [Option<usize>; COLUMNS.len()]) -> Result<OwnStep, Problem> {
@@ -131,7 +149,7 @@ fn row(record: Record<'_>, columns: [Option<usize>; COLUMNS.len()]) -> Result<Ow
             recomputation: match named(10)? {
                 "" => None,
                 word => Some(
-                    by_name(&Recomputation::ALL, word)
+                    by_name(&Recomputation::NAMES, word)
                         .ok_or_else(|| problem(10, "is not none, attention, operators or layers"))?,
                 ),
             },

@@ -20,7 +20,7 @@ use crate::{
     text::excerpt,
     training_time::{
         catalogue::Catalogue,
-        memory::RESERVE_GIB,
+        memory::{GIB, RESERVE_GIB, capacity_bytes},
         models::{ModelFile, TrainingSettings, Transformer},
         step::listing::time,
         trace::Trace,
@@ -70,6 +70,8 @@ pub struct EstimateSettings {
     pub collectives: MeasuredCollectives,
     /// Times that are asked about instead of the expected ones.
     pub changes: Changes,
+    /// What files say differently of the training, a sentence each.
+    pub contradictions: Vec<String>,
     /// Seed of the draws of the factors.
     pub seed: u64,
 }
@@ -97,6 +99,7 @@ impl Default for EstimateSettings {
             overlaps_gather: None,
             collectives: MeasuredCollectives::default(),
             changes: Changes::default(),
+            contradictions: Vec::new(),
             seed: 42,
         }
     }
@@ -152,6 +155,19 @@ pub enum EstimateError {
         batch: u64,
         /// Tokens of a sequence, as the table or the question has them.
         sequence: u32,
+    },
+    /// A measured step can't have fitted into memory.
+    #[error(
+        "its layout needs about {needs_gib:.0} GiB a GPU, and {name} has {has_gib:.0}: it ran with another layout, \
+         recompute or sharding"
+    )]
+    TooLarge {
+        /// What the layout needs, in GiB.
+        needs_gib: f64,
+        /// The GPU's name in the catalogue.
+        name: String,
+        /// What a GPU has, in GiB.
+        has_gib: f64,
     },
     /// Each possible layout needs more memory than a GPU has.
     #[error(
@@ -215,6 +231,8 @@ pub struct Estimated {
     pub own_steps: usize,
     /// The steps of traces, beside what is computed for them.
     pub traces: Vec<ComparedTrace>,
+    /// What files say differently of the training, a sentence each.
+    pub contradictions: Vec<String>,
     /// Steps of one's own that were not used, each with the reason.
     pub unused_steps: Vec<String>,
     /// Steps of one's own that were used and are far from what is computed without them, in words.
@@ -235,8 +253,12 @@ struct OwnStepsUse {
 /// Tokens of a step, where no batch is given.
 const USUAL_TOKENS: u64 = 4 << 20;
 
+/// A measured step whose layout needs more than this many times the GPU's memory is not believed: estimates of memory
+/// are within 10 % of published figures.
+const MOST_OF_MEMORY: f64 = 1.5;
+
 /// The largest micro-batch that is searched.
-const MOST_MICRO_BATCH: u32 = 16;
+const MOST_MICRO_BATCH: u32 = 64;
 
 impl EstimateSettings {
     /// With a sequence that the model has positions for, where it has learned ones.
@@ -270,9 +292,14 @@ impl EstimateSettings {
         }
     }
 
+    /// The usual settings with what files say of the training, by their names.
+    pub fn of_files<'a>(files: impl Iterator<Item = (&'a str, &'a TrainingSettings)>) -> Self {
+        let (training, contradictions) = TrainingSettings::together(files);
+        Self { contradictions, ..Self::default().as_trained(&training) }
+    }
+
     /// With what a file says of the training: a layout where it has one, the batch, the sequence, and how it computes.
-    #[must_use]
-    pub fn as_trained(mut self, file: &TrainingSettings) -> Self {
+    fn as_trained(mut self, file: &TrainingSettings) -> Self {
         self.sequence = file.sequence.unwrap_or(self.sequence);
         let of_replica = file.micro_batch.zip(file.micro_batches).zip(file.data);
         let product = of_replica.map(|((size, number), data)| u64::from(size) * u64::from(number) * u64::from(data));
@@ -306,12 +333,7 @@ impl EstimateSettings {
         if let Some(schedule) = file.schedule.and_then(|name| by_name(&Schedule::ALL, name)) {
             self.schedule = schedule;
         }
-        let recomputation = match file.recompute.as_deref() {
-            Some("full") => Some(Recomputation::Layers),
-            Some("selective") => Some(Recomputation::Attention),
-            Some(name) => by_name(&Recomputation::ALL, name),
-            None => None,
-        };
+        let recomputation = file.recompute.as_deref().and_then(|name| by_name(&Recomputation::NAMES, name));
         if file.tensor.is_some() || file.micro_batch.is_some() {
             self.layout = Some(GivenLayout {
                 tensor: file.tensor.unwrap_or(1),
@@ -426,7 +448,7 @@ impl EstimateSettings {
                 return Err(EstimateError::NothingFits {
                     gpus: self.gpus,
                     name: device.name.clone(),
-                    least_gib: found.least_memory_bytes / crate::training_time::memory::GIB,
+                    least_gib: found.least_memory_bytes / GIB,
                     has_gib: device.memory_gib - self.reserve_gib,
                 });
             }
@@ -467,6 +489,7 @@ impl EstimateSettings {
             unchanged_us,
             own_steps: calibrated.own_steps,
             traces,
+            contradictions: self.contradictions.clone(),
             unused_steps,
             doubtful_steps,
             steps_without_batch,
@@ -488,7 +511,7 @@ impl EstimateSettings {
         let mut question = self.question(model, device, layout);
         question.check()?;
         if layout.recomputation.is_none() {
-            let capacity = crate::training_time::memory::capacity_bytes(device.memory_gib, self.reserve_gib);
+            let capacity = capacity_bytes(device.memory_gib, self.reserve_gib);
             let fits = |recomputation: Recomputation| {
                 StepQuestion { recomputation, ..question.clone() }.memory().total() <= capacity
             };
@@ -511,10 +534,15 @@ impl EstimateSettings {
         let settings = Self {
             gpus: step.gpus,
             sequence: step.sequence.unwrap_or(self.sequence),
-            global_batch: step.global_batch.or(self.global_batch),
+            global_batch: Some(step.global_batch.unwrap_or_else(|| self.batch())),
             ..self.clone()
         };
         let question = settings.given(model, device, step.layout)?;
+        let (needs, has) = (question.memory().total(), device.memory_gib * GIB);
+        if needs > MOST_OF_MEMORY * has {
+            let (needs_gib, name) = (needs / GIB, device.name.clone());
+            return Err(EstimateError::TooLarge { needs_gib, name, has_gib: device.memory_gib });
+        }
         let (time_us, least_us) = (step.time_us, question.least_us());
         if time_us < least_us {
             return Err(EstimateError::TooFast {

@@ -131,4 +131,14 @@ impl Recomputation {
         (Self::Operators, "operators"),
         (Self::Layers, "layers"),
     ];
+
+    /// The names that are read, with those of Megatron.
+    pub const NAMES: [(Self, &str); 6] = [
+        Self::ALL[0],
+        Self::ALL[1],
+        Self::ALL[2],
+        Self::ALL[3],
+        (Self::Attention, "selective"),
+        (Self::Layers, "full"),
+    ];
 }

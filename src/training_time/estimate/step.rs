@@ -281,6 +281,14 @@ impl StepQuestion<'_> {
             return Err(LayoutError::TooMany { degree: "pp × virtual stages", value, what: "the layers", of });
         }
         let micro_batches = self.micro_batches();
+        let is_interleaved = pipeline > 1 && self.virtual_stages > 1;
+        if is_interleaved {
+            // Micro-batches pass in groups of as many as there are stages.
+            divides("interleaved pp", pipeline.into(), "the micro-batches", micro_batches)?;
+        }
+        if is_interleaved && !self.stack.has_uneven_chunks() {
+            divides("pp × virtual stages", parts, "the layers", self.model.depth().into())?;
+        }
         if let Some(needs) = self.schedule.refuses(pipeline, micro_batches, self.virtual_stages) {
             let schedule = self.schedule.name();
             return Err(LayoutError::Schedule { schedule, needs, stages: pipeline, micro_batches });

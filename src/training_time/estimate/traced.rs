@@ -25,6 +25,25 @@ pub enum UnusedTrace {
         /// The GPU that is asked about.
         asked: String,
     },
+    /// The catalogue does not have its GPU.
+    #[error(
+        "it is of a {traced:?}, which the catalogue does not have: where that is a {asked}, add the name without blanks to \
+         its aliases in a catalogue file"
+    )]
+    UnknownGpu {
+        /// The GPU of the trace, as the driver names it.
+        traced: String,
+        /// The GPU that is asked about.
+        asked: String,
+    },
+    /// It is of a model with other tokens.
+    #[error("it embeds {traced} tokens, and the vocabulary of the one that is asked about has {asked}")]
+    OtherVocabulary {
+        /// The rows of the table that the trace embeds.
+        traced: u32,
+        /// The vocabulary that is asked about.
+        asked: u32,
+    },
     /// It is of another model.
     #[error("it is of a model of width {traced}, and {asked} is the width of the one that is asked about")]
     OtherModel {
@@ -79,6 +98,15 @@ impl EstimateSettings {
                 Err(why) => unused.push(format!("{}: {why}", excerpt(name))),
             }
         }
+        // Only the first stage embeds: its batch is that of the others.
+        let known: Vec<OwnStep> = steps.iter().map(|(_, step)| *step).filter(|step| step.sequence.is_some()).collect();
+        let degrees = |step: &OwnStep| (step.gpus, GivenLayout { micro_batch: 1, ..step.layout });
+        for (_, step) in steps.iter_mut().filter(|(_, step)| step.sequence.is_none()) {
+            if let Some(first) = known.iter().find(|first| degrees(first) == degrees(step)) {
+                step.layout = first.layout;
+                (step.sequence, step.global_batch) = (first.sequence, first.global_batch);
+            }
+        }
         (steps, unused)
     }
 
@@ -91,9 +119,13 @@ impl EstimateSettings {
         trace: &Trace,
     ) -> Result<OwnStep, UnusedTrace> {
         // The catalogue has the driver's names without their blanks.
-        let known = trace.gpu.as_deref().and_then(|name| catalogue.gpu(&name.replace(' ', "")));
-        if let Some(other) = known.filter(|gpu| gpu.name != device.name) {
-            return Err(UnusedTrace::OtherGpu { traced: other.name.clone(), asked: device.name.clone() });
+        if let Some(traced) = trace.gpu.as_deref() {
+            let asked = device.name.clone();
+            match catalogue.gpu(&traced.replace(' ', "")) {
+                Some(known) if known.name == asked => {}
+                Some(other) => return Err(UnusedTrace::OtherGpu { traced: other.name.clone(), asked }),
+                None => return Err(UnusedTrace::UnknownGpu { traced: excerpt(traced), asked }),
+            }
         }
         if let Some(inputs) = trace.inputs.filter(|inputs| inputs.hidden != model.hidden) {
             return Err(UnusedTrace::OtherModel { traced: inputs.hidden, asked: model.hidden });
@@ -111,6 +143,17 @@ impl EstimateSettings {
             }
         }
         let GivenLayout { tensor, pipeline, context, .. } = layout;
+        if let Some(inputs) = trace.inputs {
+            // Programs add rows to the vocabulary, and split it among the ranks of a tensor group or not.
+            let is_alike = |rows: u64| {
+                let own = u64::from(model.vocabulary);
+                (own..=own + own / 8 + 1024).contains(&rows)
+            };
+            let rows = u64::from(inputs.vocabulary);
+            if !is_alike(rows) && !is_alike(rows * u64::from(tensor)) {
+                return Err(UnusedTrace::OtherVocabulary { traced: inputs.vocabulary, asked: model.vocabulary });
+            }
+        }
         let product = layout.replica_gpus().max(1);
         if !gpus.is_multiple_of(product) {
             return Err(UnusedTrace::Groups { tensor, pipeline, context, ranks: gpus });

@@ -68,8 +68,8 @@ impl TrainingTime {
         let chosen = form.offered(Field::new("e.model", "Model", Control::One(options)).usually(usual.clone()));
         let name = chosen.unwrap_or(&usual).to_owned();
         let own = models().find(|(known, _)| **known == name).map(|(_, model)| model.clone());
-        let trained = bundle.training_of(&name).map(|(_, file)| &file.training);
-        let mut settings = trained.fold(EstimateSettings::default(), EstimateSettings::as_trained);
+        let trained = bundle.training_of(&name).map(|(name, file)| (name, &file.training));
+        let mut settings = EstimateSettings::of_files(trained);
         let mut model = own.or_else(|| known(&name).ok());
         let told =
             |gpu: &&crate::training_time::catalogue::Gpu| gpu.multiprocessors.is_some() && gpu.link_gbps.is_some();

@@ -49,7 +49,11 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
             "two of train_batch_size, train_micro_batch_size_per_gpu and gradient_accumulation_steps are needed",
         );
     }
+    if batch[1].is_none() && batch[2].is_some() {
+        ask(BATCH[1], "without it the steps of accumulation are not used: it is train_batch_size ÷ (steps × replicas)");
+    }
     let mut notes = Vec::new();
+    let mut unused = Vec::new();
     let mut training = TrainingSettings {
         global_batch: batch[0],
         micro_batch: batch[1],
@@ -103,6 +107,7 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
             Some(node) if !is_auto(node) => node.flag("overlap_comm")?,
             _ => stage == 3,
         });
+        unused.extend(zero.rest().map(|(key, ..)| format!("zero_optimization.{key}")));
     }
     let mut is_open = false;
     for (key, precision) in [("bf16", "bf16"), ("fp16", "fp16")] {
@@ -121,9 +126,9 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
     if training.precision.is_none() && !is_open {
         notes.push(super::NO_FP32.to_owned());
     }
-    let rest: Vec<&str> = fields.rest().map(|(key, ..)| key).collect();
-    if !rest.is_empty() {
-        notes.push(format!("These keys are not used: {}", rest.join(", ")));
+    unused.extend(fields.rest().map(|(key, ..)| key.to_owned()));
+    if !unused.is_empty() {
+        notes.push(format!("These keys are not used: {}", unused.join(", ")));
     }
     Ok(ModelFile { training, missing, notes, ..ModelFile::default() })
 }

@@ -1,6 +1,7 @@
 //! What a file says of a model and of its training.
 
 use super::Transformer;
+use crate::text::excerpt;
 
 /// What was read from a file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -84,4 +85,48 @@ pub struct TrainingSettings {
     pub software: Option<&'static str>,
     /// The order of forward and backward passes, by the name that estimates have for it.
     pub schedule: Option<&'static str>,
+}
+
+impl TrainingSettings {
+    /// Takes from another file what this one leaves open. Returns the names of what both say, and say differently: it
+    /// stays as it is.
+    fn take_open(&mut self, other: &Self) -> Vec<&'static str> {
+        let mut different = Vec::new();
+        macro_rules! take {
+            ($($field:ident),* $(,)?) => {$(
+                match (&self.$field, &other.$field) {
+                    (None, theirs) => self.$field.clone_from(theirs),
+                    (Some(own), Some(theirs)) if own != theirs => different.push(stringify!($field)),
+                    _ => {}
+                }
+            )*};
+        }
+        take!(
+            sequence, micro_batch, global_batch, micro_batches, tensor, pipeline, context, expert, data, replicate,
+            virtual_stages, sequence_parallel, distributed_optimizer, zero, overlap_reduce, overlap_gather, recompute,
+            precision, fp8, schedule,
+        );
+        self.software = self.software.or(other.software);
+        different
+    }
+
+    /// What several files say together, with a sentence for each thing that two of them say differently. What
+    /// DeepSpeed's configuration says counts before arguments of the program that runs with it; else the first file's.
+    pub fn together<'a>(files: impl Iterator<Item = (&'a str, &'a Self)>) -> (Self, Vec<String>) {
+        let mut files: Vec<(&str, &Self)> = files.collect();
+        files.sort_by_key(|(_, file)| file.software != Some("deepspeed"));
+        let (mut all, mut contradictions) = (Self::default(), Vec::new());
+        let mut before: Vec<&str> = Vec::new();
+        for (name, file) in files {
+            let different = all.take_open(file);
+            if !different.is_empty() {
+                let (name, before, what) = (excerpt(name), excerpt(&before.join(", ")), different.join(", "));
+                contradictions.push(format!("{name} says something else than {before} of {what}: the latter counts"));
+            }
+            if *file != Self::default() {
+                before.push(name);
+            }
+        }
+        (all, contradictions)
+    }
 }

@@ -156,7 +156,9 @@ fn gated(reader: &mut Reader<'_>, model_type: &str) -> Result<Transformer> {
     let hidden = reader.count("hidden_size")?;
     let layers = reader.count("num_hidden_layers")?;
     let heads = reader.count("num_attention_heads")?;
-    let kv_heads = reader.count_or("num_key_value_heads", heads)?.max(1);
+    // The defaults of transformers' configurations.
+    let usual = if matches!(model_type, "mistral" | "mixtral" | "gpt_oss") { 8 } else { heads };
+    let kv_heads = reader.count_or("num_key_value_heads", usual)?.max(1);
     let width = reader.head_width(hidden, heads, "num_attention_heads")?;
     if !heads.is_multiple_of(kv_heads) {
         let message = format!("{kv_heads} heads of keys and values do not divide {heads} heads of queries");

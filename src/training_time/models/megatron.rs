@@ -205,6 +205,9 @@ pub(super) fn read(text: &str) -> Result<ModelFile> {
     let model = model(&mut arguments, &training)?;
     let is_whole = arguments.missing.is_empty();
     let mut notes = Vec::new();
+    if training.global_batch.is_none() && training.micro_batches.is_some() {
+        notes.push("Without global_batch_size a step is one micro-batch of each replica, as in Megatron".to_owned());
+    }
     if training.precision.as_deref() == Some("fp32") {
         notes.push(NO_FP32.to_owned());
     }
@@ -312,6 +315,10 @@ fn layout(of: &mut Arguments, mut settings: TrainingSettings) -> Result<Training
         }
     };
     of.missing.truncate(open);
+    if settings.global_batch.is_none() && settings.micro_batch.is_some() && !of.flag("deepspeed") {
+        // Megatron takes the micro-batch of each replica (megatron/training/arguments.py).
+        settings.micro_batches = Some(1);
+    }
     let Some(gpus) = gpus else { return Ok(settings) };
     if !gpus.is_multiple_of(product) {
         let nearest = (gpus / product).max(1) * product;

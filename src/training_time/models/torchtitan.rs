@@ -149,20 +149,34 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
 
 fn training(of: &mut Tables<'_>) -> Result<TrainingSettings> {
     const DATA: [&str; 2] = ["parallelism", "training"];
+    const MICRO_BATCH: &str = "pipeline_parallel_microbatch_size";
     let tensor = of.degree("tensor_parallel_degree")?;
     let pipeline = of.degree("pipeline_parallel_degree")?;
-    let replicated = of.open(&DATA, "data_parallel_replicate_degree")?.unwrap_or(1);
+    let replicated = of.open(&DATA, "data_parallel_replicate_degree")?;
     let sharded = of.open(&DATA, "data_parallel_shard_degree")?;
     let of_replica = match of.open(&["training"], "local_batch_size")? {
         Some(batch) => batch,
         None => of.open(&["training"], "batch_size")?.unwrap_or(8),
     };
     let (schedule, has_chunks) = schedule(of)?;
-    let micro_batch = match of.open(&["parallelism"], "pipeline_parallel_microbatch_size")? {
+    let micro_batch = match of.open(&["parallelism"], MICRO_BATCH)? {
         Some(size) if pipeline > 1 => size,
         None if pipeline > 1 => 1,
         _ => of_replica,
     };
+    if !of_replica.is_multiple_of(micro_batch)
+        && let Some(node) = of.find(&["parallelism"], MICRO_BATCH)
+    {
+        let message = format!("{micro_batch} does not divide local_batch_size, which is {of_replica}");
+        return Err(node.wrong(MICRO_BATCH, message).into());
+    }
+    if replicated.is_none() && sharded.is_none() && of.find(&DATA, "data_parallel_replicate_degree").is_some() {
+        of.ask(
+            "data_parallel_replicate_degree",
+            "it is -1 as data_parallel_shard_degree is: only one of them can be what the rest gives; 1 counts".to_owned(),
+        );
+    }
+    let replicated = replicated.unwrap_or(1);
     let compiles = of.flag(&["compile", "training"], "enable")? || of.flag(&["training"], "compile")?;
     let training = TrainingSettings {
         software: Some(if compiles { "torchtitan" } else { "torchtitan-eager" }),

@@ -57,7 +57,10 @@ struct Embedding {
 /// What is kept of the events.
 #[derive(Default)]
 struct Events {
+    /// Start and end of the steps of the host.
     steps: Vec<(f64, f64)>,
+    /// The number of a step with its start on a stream of the GPU.
+    gpu_steps: Vec<(u64, f64)>,
     kernels: Vec<Kernel>,
     embeddings: Vec<Embedding>,
     /// Calls of collectives, each with its time in µs.
@@ -104,11 +107,10 @@ impl<'de> Deserialize<'de> for Events {
 
 impl Events {
     fn take(&mut self, event: &Event<'_>) {
-        let is_kernel = event.cat == "kernel";
-        // Steps of the host: those of the GPU (`gpu_user_annotation`) are where its kernels are.
-        let is_step = event.cat == "user_annotation" && event.name.starts_with("ProfilerStep#");
+        let is_kernel = event.cat.eq_ignore_ascii_case("kernel");
+        let step = event.name.strip_prefix("ProfilerStep#").filter(|_| event.cat.ends_with("user_annotation"));
         let is_embedding = event.cat == "cpu_op" && event.name == "aten::embedding";
-        if !is_kernel && !is_step && !is_embedding {
+        if !is_kernel && step.is_none() && !is_embedding {
             return;
         }
         let (Some(start_us), Some(time_us)) = (event.ts, event.dur) else { return self.broken += 1 };
@@ -116,8 +118,11 @@ impl Events {
         if !(0.0..1e10).contains(&time_us) || !start_us.is_finite() {
             return self.broken += 1;
         }
-        if is_step {
-            self.steps.push((start_us, start_us + time_us));
+        if let Some(number) = step {
+            match event.cat == "user_annotation" {
+                true => self.steps.push((start_us, start_us + time_us)),
+                false => self.gpu_steps.extend(number.parse().ok().map(|number| (number, start_us))),
+            }
         } else if is_embedding {
             let inputs = event.args.and_then(|args| embedded(&arguments(args)));
             self.embeddings.extend(inputs.map(|inputs| Embedding { start_us, inputs }));
@@ -230,21 +235,28 @@ fn ranks(arguments: &Value, size: u32) -> Option<Vec<u32>> {
 pub fn read(json: &str) -> Result<Trace, TraceError> {
     let TraceFile { events, job, devices } =
         serde_json::from_str(json).map_err(|error| TraceError::Json(error.to_string()))?;
-    let Events { mut steps, mut kernels, embeddings, calls, groups, broken, without_size } = events;
+    let Events { mut steps, gpu_steps, mut kernels, embeddings, calls, groups, broken, without_size } = events;
     steps.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
     steps.dedup();
-    let (start_us, end_us) = steps.first().zip(steps.last()).map(|(a, b)| (a.0, b.1)).ok_or(TraceError::NoStep)?;
+    let host = steps.first().zip(steps.last()).map(|(a, b)| (a.0, b.1)).ok_or(TraceError::NoStep)?;
+    let step_us = (host.1 - host.0) / steps.len() as f64;
+    if steps.windows(2).any(|pair| pair[1].0 < pair[0].1 - OVERLAP * step_us) {
+        return Err(TraceError::SeveralRanks);
+    }
     kernels.compact_sort_by(|a, b| a.start_us.total_cmp(&b.start_us));
     if kernels.is_empty() {
         return Err(TraceError::NoKernel);
     }
-    let number = steps.len() as f64;
+    let (start_us, end_us, number) = span(host, steps.len(), gpu_steps, &kernels);
+    if !kernels.iter().any(|kernel| kernel.start_us < end_us && kernel.end_us > start_us) {
+        return Err(TraceError::NoKernel);
+    }
     let mut trace = Trace {
         gpu: devices[0]["name"].as_str().map(str::to_owned),
         steps: steps.len() as u32,
         step_us: (end_us - start_us) / number,
         parts: parts(&kernels, start_us, end_us, number),
-        inputs: inputs(&embeddings, start_us, end_us, number),
+        inputs: inputs(&embeddings, host.0, host.1, steps.len() as f64),
         collectives: alike(calls, &groups),
         ..Trace::default()
     };
@@ -262,7 +274,40 @@ pub fn read(json: &str) -> Result<Trace, TraceError> {
     Ok(trace)
 }
 
-/// What the time between the first step's start and the last one's end goes into, per step.
+/// Of a step: the steps of one rank follow each other with less than this in common.
+const OVERLAP: f64 = 0.01;
+
+/// How much longer a step of the GPU is where the host runs ahead of it: the host waits for the GPU only in places.
+const AHEAD: f64 = 1.05;
+
+/// Of a step: where the GPU's steps are not marked and its kernels run on for longer after the last step of the host,
+/// the host runs ahead.
+const LATE: f64 = 0.5;
+
+/// From where to where steps are counted, and how many: as the host has them, or, where it runs ahead, as the GPU.
+fn span(host: (f64, f64), steps: usize, mut gpu_steps: Vec<(u64, f64)>, kernels: &[Kernel]) -> (f64, f64, f64) {
+    let number = steps as f64;
+    let step_us = (host.1 - host.0) / number;
+    // A step is marked on each stream.
+    gpu_steps.compact_sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    gpu_steps.dedup_by_key(|step| step.0);
+    if let ([(_, first), .., (_, last)], true) = (&gpu_steps[..], gpu_steps.len() == steps) {
+        let between = number - 1.0;
+        return match (last - first) / between > AHEAD * step_us {
+            true => (*first, *last, between),
+            false => (host.0, host.1, number),
+        };
+    }
+    let end_us = kernels.iter().map(|kernel| kernel.end_us).fold(host.1, f64::max);
+    if end_us <= host.1 + LATE * step_us {
+        return (host.0, host.1, number);
+    }
+    let starts = kernels.iter().map(|kernel| kernel.start_us).filter(|start| *start >= host.0);
+    (starts.fold(host.1, f64::min), end_us, number)
+}
+
+/// What the time between the first step's start and the last one's end goes into, per step. Of kernels of several
+/// streams at once, the time counts once.
 fn parts(kernels: &[Kernel], start_us: f64, end_us: f64, steps: f64) -> TracedParts {
     let inside = |class: KernelClass| {
         kernels.iter().filter(move |kernel| kernel.class == class).filter_map(move |kernel| {
@@ -270,14 +315,14 @@ fn parts(kernels: &[Kernel], start_us: f64, end_us: f64, steps: f64) -> TracedPa
             (clipped.1 > clipped.0).then_some(clipped)
         })
     };
-    let sum = |class: KernelClass| inside(class).map(|(start, end)| end - start).sum::<f64>();
+    let attends = Intervals::of(inside(KernelClass::Attention));
     let communicates = Intervals::of(inside(KernelClass::Communication));
     let mut others: Vec<(f64, f64)> = inside(KernelClass::Compute).chain(inside(KernelClass::Attention)).collect();
     others.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
     let computes = Intervals::of(others);
     TracedParts {
-        compute_us: sum(KernelClass::Compute) / steps,
-        attention_us: sum(KernelClass::Attention) / steps,
+        compute_us: (computes.total() - attends.total()) / steps,
+        attention_us: attends.total() / steps,
         exposed_us: (communicates.total() - communicates.shared_with(&computes)) / steps,
         communication_us: communicates.total() / steps,
     }

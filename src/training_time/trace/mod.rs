@@ -108,7 +108,10 @@ pub enum TraceError {
          with a schedule"
     )]
     NoStep,
+    /// Steps overlap.
+    #[error("is a trace in which steps overlap, as of several ranks in one file: give the trace of each rank by itself")]
+    SeveralRanks,
     /// Only the host was traced.
-    #[error("is a trace without kernels of a GPU: trace with ProfilerActivity.CUDA as well")]
+    #[error("is a trace without kernels of a GPU in its steps: trace with ProfilerActivity.CUDA as well")]
     NoKernel,
 }

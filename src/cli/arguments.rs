@@ -431,11 +431,12 @@ impl Learning {
 /// What is known of the machine.
 #[derive(Args, Clone, Copy)]
 pub(super) struct Machine {
-    /// The library's version, which decides what can run: 2.27 [default: as the sweep says, else any]
+    /// The library's version, which decides what can run: 2.27 [default: as the sweep or the library says, else any]
     #[arg(long, value_name = "VERSION")]
     pub(super) library_version: Option<Version>,
 
-    /// The GPU, which decides what can run: sm_90, h100, gfx950, mi300x … [default: any]
+    /// The GPU, which decides what can run: sm_90, h100, gfx950, mi300x … [default: as the sweep or the machine says,
+    /// else any]
     #[arg(long, value_name = "GPU")]
     pub(super) gpu: Option<Gpu>,
 }

@@ -21,7 +21,7 @@ const SCORES: [Column; 10] = [
     Column::numbers("Within 10 %", "kernels whose duration is missed by at most 10 %, in per cent"),
     Column::numbers("Within 15 %", "kernels whose duration is missed by at most 15 %, in per cent"),
     Column::numbers("Median", "half of the kernels are missed by at most this, in per cent"),
-    Column::numbers("Nine of ten", "nine of ten kernels are missed by at most this, in per cent"),
+    Column::numbers("90 %", "90 % of the kernels are missed by at most this, in per cent"),
     Column::numbers("Total", "sum of predicted over sum of measured durations, in per cent"),
     Column::numbers("R²", "coefficient of determination of the slowdown"),
     Column::numbers("Unseen names", "mean error of durations where no kernel of the name is known, in per cent"),

@@ -14,13 +14,14 @@ pub const COMMANDS: &[MeasureCommand] = &[
     },
     MeasureCommand {
         title: "Steps of your own",
-        gives: "Writes steps.csv, a row a run with the time that your training printed; give it beside config.json",
-        needs: "three runs or more narrow the interval; cp, ep, virtual_stages, sequence, global_batch, recompute, \
-                sharding and dp_replicate are columns too",
+        gives: "Writes steps.csv, a row a run with the time that your training printed. Drop it beside config.json, or \
+                give it in a terminal with collectune training-time estimate config.json --steps steps.csv; cp, ep, \
+                virtual_stages, recompute, sharding and dp_replicate are columns too",
+        needs: "the times of three runs or more, so that the interval becomes narrow",
         file: "",
         lines: "cat >steps.csv <<'END'
-gpus,step_s,tp,pp,micro_batch
-{ranks},2.46,1,1,2
+gpus,step_s,tp,pp,micro_batch,global_batch,sequence
+{ranks},2.46,1,1,2,64,4096
 END",
     },
     MeasureCommand {

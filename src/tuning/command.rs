@@ -1,8 +1,8 @@
 //! The commands that give the answer of a panel in a terminal.
 
 use super::{
-    address::Panel, conf::Reader, heat_map::Against, loaded::LoadedTuning, parameters::Preset, settings::Settings,
-    states::StateKey,
+    address::Panel, conf::Reader, heat_map::Against, loaded::LoadedTuning, parameters::Preset, platform::Library,
+    settings::Settings, states::StateKey,
 };
 use crate::{
     collective::{Scale, Workload},
@@ -199,7 +199,10 @@ impl Panels<'_> {
         if self.settings.export.reader == Reader::Ncclx && !self.settings.all_readers {
             return;
         }
-        self.options(command, &[("library", "--library")]);
+        // Without the option a command takes RCCL, or what its sweep says.
+        if self.settings.export.library != Library::default() || self.changed.get("library").is_some() {
+            command.option("--library", &self.settings.export.library.text());
+        }
     }
 
     /// Names the sweeps after `--sweep`, where the command's own files are others; it takes all words that follow.
@@ -258,7 +261,12 @@ impl Panels<'_> {
             command.option("--reader", asked.reader.key());
         }
         self.library(&mut command);
-        self.options(&mut command, &[("gpu", "--gpu"), ("library-version", "--library-version")]);
+        if let Some(gpu) = asked.on.gpu {
+            command.option("--gpu", &gpu.to_string());
+        }
+        if let Some(version) = asked.on.version {
+            command.option("--library-version", &version.to_string());
+        }
         asked.on.environment.iter().for_each(|variable| command.option("--env", &variable.to_string()));
         if let Some(scale) = asked.scale {
             nodes_and_ranks(&mut command, scale);

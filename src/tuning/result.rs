@@ -265,8 +265,8 @@ pub struct Evaluation {
     pub by_size: FoldScores,
     /// An unseen configuration: five folds by the rank of the configuration.
     pub by_configuration: FoldScores,
-    /// An unseen scale: a fold for each scale of the collectives that were measured at several; its intervals have no
-    /// coverage, since none are stated.
+    /// An unseen scale: a fold for each scale of the collectives that were measured at several. Its coverage is that of
+    /// intervals whose widths come from the other scales.
     pub by_scale: FoldScores,
     /// Mean regret of what is deployed at held-out sizes, the default included, in per cent of the best measured.
     pub regret_deployed_mean_pct: Option<f64>,

@@ -294,7 +294,7 @@ impl Settings {
             Reader::ALL.iter().filter(|reader| **reader != Reader::Ncclx).map(|reader| reader.key().to_owned());
         let library = Field::new("library", "Library", Control::one(&[("rccl", "RCCL"), ("nccl", "NCCL")]))
             .only_for("reader", others);
-        form.field(library.usually(Library::default().text()), &mut self.export.library);
+        form.field(library.usually(usual_library(tuning).text()), &mut self.export.library);
     }
 
     fn tuner_file_fields(&mut self, form: &mut Form<'_>, tuning: &LoadedTuning) {
@@ -599,8 +599,13 @@ one_of!(Preset, "a preset", |preset: &Self| preset.key().to_owned(), |text| Self
     .find(|preset| preset.key() == text));
 list_setting!(JobVariable: "NAME=VALUE, with commas between them", Algorithm: "algorithms", Protocol: "protocols", SetAside: "configurations to set aside", StallId: "runs");
 
+/// The library that the measurements name, else RCCL.
+fn usual_library(tuning: &LoadedTuning) -> Library {
+    tuning.platform().map(|told| told.library).unwrap_or_default()
+}
+
 fn reader_and_library(form: &mut Form<'_>, tuning: &LoadedTuning) -> (Reader, Library) {
-    let mut both = (tuning.usual_reader(), Library::default());
+    let mut both = (tuning.usual_reader(), usual_library(tuning));
     form.unlisted("reader", Reader::EXPECTED, &mut both.0);
     form.unlisted("library", Library::EXPECTED, &mut both.1);
     both

@@ -69,21 +69,21 @@ pub(super) struct WantedArguments {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Links of forms and dumps")]
 struct LinkArguments {
-    /// Latency of each link in ns
+    /// Latency of each link, in ns [default: 500]
     #[arg(long, value_name = "NS", value_parser = positive())]
     latency: Option<f64>,
 
-    /// Bandwidth of each link of a form
-    #[arg(long, value_name = "GB/S", value_parser = positive())]
+    /// Bandwidth of each link of a form, in GiB/s, or in GB/s with --decimal [default: 50]
+    #[arg(long, value_name = "GIB/S", value_parser = positive())]
     bandwidth: Option<f64>,
 
-    /// Latency between groups, along all dimensions of a grid but the last, of some links of a random graph, or of the
-    /// network
+    /// Latency in ns between groups, along all dimensions of a grid but the last, of some links of a random graph, or of
+    /// the network [default: twogroups 1000, else as --latency]
     #[arg(long, value_name = "NS", value_parser = positive())]
     slow_latency: Option<f64>,
 
-    /// Bandwidth of the same links of a form
-    #[arg(long, value_name = "GB/S", value_parser = positive())]
+    /// Bandwidth of the same links of a form, in the unit of --bandwidth [default: twogroups 5, else as --bandwidth]
+    #[arg(long, value_name = "GIB/S", value_parser = positive())]
     slow_bandwidth: Option<f64>,
 
     /// Bandwidth of one link of a generation of GPUs in a dump, in one direction: gfx950=76.8

@@ -130,7 +130,7 @@ pub(in crate::cli) struct Estimate {
     #[arg(long, value_name = "YAML", num_args = 1..)]
     catalogue: Vec<PathBuf>,
 
-    /// The price of a GPU for an hour
+    /// The price of a GPU for an hour, in any currency: adds what a billion tokens cost
     #[arg(long, value_name = "PRICE", value_parser = arguments::number(0.0..=1e6, "expected a price, such as 2.5"))]
     price: Option<f64>,
 
@@ -361,6 +361,12 @@ fn model(word: &str) -> Result<(String, ModelFile), CliError> {
     let name = visible(&name).into_owned();
     match models::read_file(&text) {
         Ok(file) => Ok((name, file)),
+        Err(_) if text.lines().next().is_some_and(|header| header.contains("step_s")) => {
+            refuse(format!("{name}: these are measured steps, not a model: give them with --steps"))
+        }
+        Err(_) if text.contains("\"traceEvents\"") => {
+            refuse(format!("{name}: this is a trace, not a model: give it with --trace"))
+        }
         Err(error) => refuse(format!("{name}: {error}")),
     }
 }

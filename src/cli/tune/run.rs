@@ -193,7 +193,16 @@ impl Campaign {
             let mut step = next::search(settings, journal, measured.loaded(), self.prior.as_ref(), &mut Silent)?;
             let is_search = matches!(&step, SearchStep::Launch(launch) if launch.phase <= Phase::Search);
             // What is repeated and deployed is what the model recommends, as the page does with the same logs.
-            if !is_search && measured.loaded().is_some() {
+            if !is_search && let Some(loaded) = measured.loaded() {
+                if let SearchStep::Done(why) = &step
+                    && loaded.study.groups().iter().all(|group| group.points == 0)
+                {
+                    return refuse(format!(
+                        "{}; the default was measured and nothing else: give more time (--budget) or more launches \
+                         (--launches), fewer launches of the A/B (--ab-repeats) or none (--without-ab)",
+                        why.join("; ")
+                    ));
+                }
                 measured.learn()?;
                 step = next::search(settings, journal, measured.loaded(), self.prior.as_ref(), &mut Silent)?;
             }

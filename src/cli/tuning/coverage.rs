@@ -42,10 +42,10 @@ pub(in crate::cli) struct Coverage {
     logs: Vec<PathBuf>,
 
     /// The tuner file whose rules are looked up
-    #[arg(long, value_name = "CONF", requires = "reader")]
+    #[arg(long, value_name = "CONF")]
     conf: Option<PathBuf>,
 
-    /// The reader of the tuner file, which decides what its rules mean
+    /// The reader of the tuner file, which decides what its rules mean [default: example]
     #[arg(long, value_enum, requires = "conf")]
     reader: Option<Reader>,
 

@@ -44,9 +44,9 @@ pub(in crate::cli) struct Export {
     #[arg(long, value_enum)]
     reader: Reader,
 
-    /// The library whose rules say what can run
-    #[arg(long, value_enum, default_value_t)]
-    library: Library,
+    /// The library whose rules say what can run [default: as the sweep says, else rccl]
+    #[arg(long, value_enum)]
+    library: Option<Library>,
 
     #[command(flatten)]
     machine: Machine,
@@ -87,10 +87,11 @@ impl Export {
         let learnt = self.from.learn(opened, &parameters, None)?;
         let scales = learnt.groups.iter().map(|group| group.scale).collect::<BTreeSet<Scale>>().len();
         let told = learnt.executor.studies.tuning.loaded.platform();
-        let Platform { version, gpu, .. } = self.machine.with(Some(self.library.of_reader(self.reader)), told);
+        let library = if self.reader == Reader::Ncclx { Some(Library::Nccl) } else { self.library };
+        let Platform { library, version, gpu, .. } = self.machine.with(library, told);
         let options = ExportOptions {
             reader: self.reader,
-            library: self.library,
+            library,
             by_scale: self.by_scale,
             open_ends: self.open_ends,
             architecture: self.architecture,
@@ -129,7 +130,10 @@ impl Export {
                 // RCCL finds it by this name without a variable.
                 let offered = export.files.first().map_or("", |file| file.name.as_str());
                 let looked_for = match self.reader {
-                    Reader::Rccl if offered != first => format!("# there under the name {offered}\n"),
+                    // A file of one scale is found by NCCL_TUNER_CONFIG_FILE alone, as the note says.
+                    Reader::Rccl if offered != first && !self.by_scale => {
+                        format!("# there under the name {offered}\n")
+                    }
                     _ => String::new(),
                 };
                 let table = table::of_listing(&export::listing(&export.rows));

@@ -12,7 +12,7 @@ use crate::{
         table, terminal,
     },
     collective::{Scale, Workload},
-    tuning::{doubts::doubts, export, listing, platform::Library, result::Group, wording},
+    tuning::{doubts::doubts, export, listing, parameters::Preset, platform::Library, result::Group, wording},
     units::{Size, significant},
 };
 
@@ -105,6 +105,14 @@ impl Predict {
             workloads.iter().flat_map(|workload| study.cannot_run(&parameters.search, workload)).collect();
         cannot.dedup();
         terminal::say_notes(cannot.iter().map(|why| format!("{why} (--library and --gpu say where it runs)")));
+        if parameters.preset == Preset::Default
+            && cannot.is_empty()
+            && answers.iter().any(|answer| answer.configuration.is_none())
+        {
+            terminal::say_notes([
+                "The default model predicts only what was measured at some scale; --preset forest predicts others, roughly",
+            ]);
+        }
         let set = learnt.executor.studies.tuning.loaded.set.as_deref();
         if self.json {
             return terminal::write_as_json(&export::json(&answers, set));

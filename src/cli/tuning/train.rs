@@ -161,8 +161,8 @@ fn deployed(evaluation: &Evaluation) -> Option<String> {
     let lost = significant(evaluation.regret_deployed_mean_pct?);
     let nested = significant(evaluation.regret_deployed_nested_mean_pct?);
     Some(format!(
-        "What is deployed at unseen sizes, the default included, loses {lost} % of the best on average; {nested} % where \
-         who answers is chosen without those sizes.\n"
+        "What is deployed at unseen sizes, the default included, loses {lost} % of the best on average; {nested} % \
+         where those sizes have no part in the choice between model and baselines.\n"
     ))
 }
 
@@ -172,7 +172,7 @@ fn split(split: &RandomSplit) -> String {
     };
     let rows = vec![row("training", &split.train), row("test", &split.test)];
     let (share, seed, table) = (split.share * 100.0, split.seed, table("", ["rows", "R²", "MAE GB/s"], rows));
-    format!("Random split, {share:.0} % held out, seed {seed}; repeats straddle it, which flatters\n{table}")
+    format!("Random split, {share:.0} % held out, seed {seed}; repeats of one point may be on both sides, so these errors are too low\n{table}")
 }
 
 fn importances(importances: &[Importance]) -> String {

@@ -38,8 +38,8 @@ pub fn by_rule(rules: &[JudgedRule]) -> Listing {
         Column::numbers("Better", "probability that it is better than the default over its sizes"),
         Column::words("Verdict", "keep or drop"),
         Column::words("Reason", "why it is dropped"),
-        Column::words("Peers", "the verdict of rccl-sweep's validate_tuner_config.py").secondary(),
-        Column::words("To know", "what else must be known"),
+        Column::words("rccl-sweep", "the verdict of rccl-sweep's validate_tuner_config.py").secondary(),
+        Column::words("Note", "what else must be known"),
     ];
     let row = |judged: &JudgedRule| {
         let gains = || judged.effects.iter().map(|effect| effect.gain_pct);

@@ -67,10 +67,10 @@ impl LaunchesLeft {
         let made = u32::try_from(journal.entries.len()).unwrap_or(u32::MAX);
         let by_count = settings.budget.launches.map(|most| most.saturating_sub(made));
         let each = seconds_each(journal);
-        let by_time = settings.budget.seconds.map(|most| {
+        let by_time = settings.budget.seconds.and_then(|most| {
             let left = (most - journal.seconds()).max(0.0);
-            // The cast saturates; before the first launch nothing is known of how long one takes.
-            if each > 0.0 { (left / each) as u32 } else { u32::MAX }
+            // Before the first launch nothing is known of how long one takes.
+            (each > 0.0).then_some((left / each) as u32)
         });
         Self(by_count.into_iter().chain(by_time).min())
     }

@@ -8,7 +8,6 @@ use crate::{
     launch::{self, Sizes},
     math::Stream,
     order::CompactSort,
-    text::shell::quoted,
 };
 
 /// The name of the script.
@@ -76,7 +75,8 @@ pub(crate) fn name(configuration: Configuration) -> String {
     format!("{}c{channels}", pair.to_ascii_lowercase())
 }
 
-/// The launches as arguments of rccl-sweep, a line each; algorithm and protocol are set in its environment.
+/// The launches as arguments of rccl-sweep, a line each: those of its version with `--algo` and `--proto`, which the
+/// authors of its sweeps run.
 pub fn sweep_arguments(items: &[PlannedLaunch]) -> String {
     let mut text = String::new();
     let has_several = items.iter().any(|item| item.scale != items[0].scale);
@@ -87,18 +87,17 @@ pub fn sweep_arguments(items: &[PlannedLaunch]) -> String {
             scale = Some(item.scale);
         }
         let Sizes { first, last } = item.sizes;
-        let channels = item.configuration.map_or(0, |c| c.channels);
-        for (name, value) in launch::environment(item.configuration, item.collective)
-            .into_iter()
-            .filter(|(name, _)| !name.contains("NCHANNELS"))
-        {
-            let _ = write!(text, "{name}={} ", quoted(&value));
+        let (nodes, collective) = (item.scale.nodes, item.collective);
+        let _ = write!(text, "./rccl_sweep.py --servers servers.txt --nodes {nodes} --collective {collective}");
+        if let Some(Configuration { algorithm, protocol, channels }) = item.configuration {
+            if launch::takes_a_request(algorithm, protocol) {
+                let _ = write!(text, " --algo {algorithm} --proto {protocol}");
+            }
+            if channels > 0 {
+                let _ = write!(text, " --channels {channels}");
+            }
         }
-        let _ = write!(text, "./rccl_sweep.py --collective {} --nodes {}", item.collective, item.scale.nodes);
-        if channels > 0 {
-            let _ = write!(text, " --channels {channels}:{channels}:1");
-        }
-        let _ = writeln!(text, " --min-bytes {} --max-bytes {}", launch::short_size(first), launch::short_size(last));
+        let _ = writeln!(text, " --min-size {} --max-size {}", launch::short_size(first), launch::short_size(last));
     }
     text
 }
@@ -196,8 +195,8 @@ mod tests {
     fn rccl_sweep_has_one_line_for_each() {
         assert_eq!(
             sweep_arguments(&[item(ring(24), 3)]),
-            "NCCL_ALGO=Ring NCCL_PROTO=LL128 ./rccl_sweep.py --collective all_reduce --nodes 2 --channels 24:24:1 \
-             --min-bytes 4K --max-bytes 512M\n"
+            "./rccl_sweep.py --servers servers.txt --nodes 2 --collective all_reduce --algo RING --proto LL128 \
+             --channels 24 --min-size 4K --max-size 512M\n"
         );
     }
 }

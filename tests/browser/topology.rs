@@ -332,6 +332,35 @@ fn bad_files_and_choices_are_told() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_choice_of_a_file_follows_the_file() {
+    let pair = "2\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,0,500,50\n";
+    let page = Page::with_files(&[
+        ("first.csv", pair.as_bytes()),
+        ("ring.csv", RING.as_bytes()),
+        ("last.csv", pair.as_bytes()),
+    ]);
+    page.choose("Graph", "Links of ring");
+    page.wait_for_text("all_gather over ring in 80.125 µs");
+    page.wait_until_idle();
+    page.unfold();
+    page.click("button", "Close first.csv");
+    page.wait_until(|| !page.text().contains("first.csv"), "the file is closed");
+    page.wait_until_idle();
+    page.wait_for_text("all_gather over ring in 80.125 µs");
+    // Without the file the usual one counts.
+    page.click("button", "Close ring.csv");
+    page.wait_for_text("all_gather over last in");
+    page.wait_until_idle();
+    // A link that names a file that is not there says what is taken instead.
+    page.visit("#v=1&w=topology&graph=f7");
+    page.drop_files(&[("ring.csv", RING.as_bytes())]);
+    page.wait_for_text("was chosen and is not there");
+    page.wait_until_idle();
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_graph_in_pieces_and_a_schedule_of_another_graph_are_told() {
     let apart = "4\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,0,500,50\n1,2,500,50\n";
     let page = Page::with_files(&[("apart.csv", apart.as_bytes())]);

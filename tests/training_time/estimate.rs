@@ -673,6 +673,55 @@ fn fsdp_without_resharding_gathers_once_a_pass_and_keeps_all_weights() {
 }
 
 #[test]
+fn a_measured_step_that_cannot_fit_is_not_used() {
+    let (catalogue, model) = (Catalogue::built_in(), known("llama-3.1-8b").unwrap());
+    let step = |micro_batch: &str| {
+        let table = format!("gpus,step_s,micro_batch,recompute\n64,5.4,{micro_batch},none\n");
+        let own = own_steps::read_text(&table, &mut Problems::default()).unwrap();
+        let own: Vec<NamedStep> = own.into_iter().map(|step| ("steps.csv".to_owned(), step)).collect();
+        EstimateSettings::default().answer(&model, &catalogue, &own, &[], |_| std::ops::ControlFlow::Break(())).unwrap()
+    };
+    assert_eq!((step("1").own_steps, step("16").own_steps), (1, 0));
+    let why = &step("16").unused_steps[0];
+    assert!(why.starts_with("steps.csv, line 2: its layout needs about 365 GiB a GPU"), "{why}");
+}
+
+#[test]
+fn layouts_that_interleaving_has_no_place_for_are_refused() {
+    let (catalogue, model) = (Catalogue::built_in(), known("llama-3.1-8b").unwrap());
+    let answer = |stack: Stack, virtual_stages: u32, batch: u64| {
+        let layout = GivenLayout { pipeline: 8, virtual_stages, ..GivenLayout::default() };
+        let settings = EstimateSettings {
+            layout: Some(layout),
+            stack,
+            global_batch: Some(batch),
+            ..EstimateSettings::default()
+        };
+        let go_on = |_| std::ops::ControlFlow::Break(());
+        settings.answer(&model, &catalogue, &[], &[], go_on).map_err(|error| error.to_string())
+    };
+    let why = answer(Stack::MegatronCore, 4, 40).unwrap_err();
+    assert_eq!(why, "interleaved pp = 8 does not divide the micro-batches (5); 5 does");
+    assert!(answer(Stack::MegatronCore, 1, 40).is_ok() && answer(Stack::MegatronCore, 3, 64).is_ok());
+    let why = answer(Stack::MegatronLm, 3, 64).unwrap_err();
+    assert_eq!(why, "pp × virtual stages = 24 does not divide the layers (32); 16 does");
+}
+
+#[test]
+fn the_search_tries_every_micro_batch_and_number_of_parts() {
+    let catalogue = Catalogue::built_in();
+    let go_on = |_| std::ops::ControlFlow::Continue(());
+    let best = |name: &str, gpus: u64, sequence: u32, batch: u64| {
+        let settings =
+            EstimateSettings { gpus, sequence, global_batch: Some(batch), ..EstimateSettings::default() };
+        settings.answer(&known(name).unwrap(), &catalogue, &[], &[], go_on).unwrap()
+    };
+    let small = best("gpt2-xl", 8, 1024, 360);
+    assert!(!small.micro_batch.is_power_of_two(), "{}", small.micro_batch);
+    assert_eq!(best("llama-3.1-8b", 48, 12288, 16).degrees.context, 3);
+}
+
+#[test]
 fn a_step_of_one_s_own_moves_the_answer_to_it() {
     let catalogue = Catalogue::built_in();
     let model = known("llama-3.1-8b").unwrap();
@@ -783,6 +832,19 @@ fn what_is_not_possible_is_refused_with_what_would_do() {
             "line 2, column tp: \"x\" is not a whole number above zero; the row was left out"
         ]
     );
+    let mut problems = Problems::default();
+    let own = own_steps::read_text("gpus,step_s,tp,tp\n64,2.5,2,4\n64,3,2,4,9\n", &mut problems).unwrap();
+    assert_eq!((own.len(), own[0].layout.tensor), (1, 2));
+    let said: Vec<String> = problems.kept.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        said,
+        [
+            "line 1, column tp: \"tp\" stands twice in the header; the first is used",
+            "line 3, whole line: \"9\" is a cell without a column; the row was left out"
+        ]
+    );
+    let none = own_steps::read_text("gpus,step_s\n64,-1\n", &mut problems).unwrap_err().to_string();
+    assert!(none.starts_with("the table has no row that can be read: line 2, column step_s: "), "{none}");
     assert_eq!(
         own_steps::read_text("gpus,tp\n64,2\n", &mut problems).unwrap_err().to_string().split(';').next(),
         Some("line 1: the table lacks step_s")

@@ -363,6 +363,48 @@ fn torchtitan_says_the_model_the_layout_and_what_is_not_used() {
     assert_eq!((layout.recomputation, layout.sharding), (Some(Recomputation::Operators), Some(Sharding::Parameters)));
 }
 
+/// A model of Megatron on 64 GPUs, with more arguments.
+fn megatron(more: &str) -> String {
+    format!(
+        "torchrun --nnodes 8 --nproc-per-node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 \
+         --seq-length 4096 --max-position-embeddings 4096 --padded-vocab-size 128256 --tensor-model-parallel-size 4 \
+         --pipeline-model-parallel-size 2 {more}"
+    )
+}
+
+#[test]
+fn what_several_files_say_is_put_together_in_any_order() {
+    let training = |text: &str| models::read_file(text).unwrap().training;
+    let arguments = training(&megatron("--micro-batch-size 1 --global-batch-size 256 --bf16"));
+    let engine = training(
+        r#"{"train_batch_size": 256, "train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 1},
+            "bf16": {"enabled": true}}"#,
+    );
+    let both = [("run.sh", &arguments), ("ds.json", &engine)];
+    let settings = EstimateSettings::of_files(both.into_iter());
+    let layout = settings.layout.unwrap();
+    assert_eq!([layout.tensor, layout.pipeline, layout.micro_batch], [4, 2, 2]);
+    assert_eq!((settings.gpus, settings.batch(), layout.sharding), (64, 256, Some(Sharding::Optimizer)));
+    let [contradiction] = &settings.contradictions[..] else { panic!("{:?}", settings.contradictions) };
+    assert!(contradiction.starts_with("run.sh and ds.json differ in micro_batch"), "{contradiction}");
+    assert_eq!(settings, EstimateSettings::of_files(both.into_iter().rev()));
+    assert_eq!(EstimateSettings::of_files([("run.sh", &arguments)].into_iter()).contradictions, [] as [String; 0]);
+}
+
+#[test]
+fn a_batch_that_is_not_said_is_that_of_the_program() {
+    let file = models::read_file(&megatron("--micro-batch-size 1 --bf16")).unwrap();
+    assert_eq!(EstimateSettings::default().as_trained(&file.training).batch(), 8);
+    assert!(file.notes.iter().any(|note| note.starts_with("Without global_batch_size")), "{:?}", file.notes);
+    // The number of micro-batches is nothing without their size.
+    let steps = models::read_file(r#"{"train_batch_size": 64, "gradient_accumulation_steps": 4}"#).unwrap();
+    let open: Vec<&str> = steps.missing.iter().map(|open| open.key.as_str()).collect();
+    assert_eq!(open, ["model", "train_micro_batch_size_per_gpu"]);
+    let keys = r#"{"train_batch_size": 64, "zero_optimization": {"stage": 3, "reduce_bucket_size": 5}, "fp16": {"enabled": true}}"#;
+    let notes = models::read_file(keys).unwrap().notes;
+    assert_eq!(notes, ["These keys are not used: zero_optimization.reduce_bucket_size"]);
+}
+
 #[test]
 fn torchtitans_pipelines_older_tables_and_open_questions() {
     let piped = TORCHTITAN.replace(
@@ -371,6 +413,12 @@ fn torchtitans_pipelines_older_tables_and_open_questions() {
     );
     let training = models::read_file(&piped).unwrap().training;
     assert_eq!([training.micro_batch, training.micro_batches, training.virtual_stages], [1, 4, 2].map(Some));
+    let uneven = piped.replace("[parallelism]", "[parallelism]\npipeline_parallel_microbatch_size = 3");
+    assert!(refused(&uneven).contains("3 does not divide local_batch_size, which is 4"), "{}", refused(&uneven));
+    let twice = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\n[parallelism]\n\
+                 data_parallel_shard_degree = -1\ndata_parallel_replicate_degree = -1\n";
+    let open = models::read_file(twice).unwrap().missing;
+    assert_eq!(open[0].key, "data_parallel_replicate_degree", "{open:?}");
 
     let reshards = |text: &str, word: &str| {
         let of = format!("[parallelism]\nfsdp_reshard_after_forward = \"{word}\"");

@@ -1,6 +1,6 @@
 //! Verifies schedules, with code that is independent of the searches.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use super::{
     demand::Demand,
@@ -95,7 +95,8 @@ impl Faults {
 }
 
 /// The faults of a schedule; empty for a valid one. In the transfers that reduce, the sources of a chunk in `reduce`
-/// must end with the sum of every node's part. For the others, `copy` says which nodes have and want each chunk.
+/// must end with the sum of every node's part. For the others, `copy` says which nodes have and want each chunk. With
+/// both, an all_reduce may also send its partial sums to several nodes, as recursive doubling does.
 pub fn faults(graph: &Graph, schedule: &Schedule, reduce: Option<&Demand>, copy: Option<&Demand>) -> Vec<Fault> {
     let mut faults = Faults::default();
     let chunks = [reduce, copy].into_iter().flatten().map(Demand::chunks).max().unwrap_or(0);
@@ -126,7 +127,62 @@ pub fn faults(graph: &Graph, schedule: &Schedule, reduce: Option<&Demand>, copy:
             !faults.is_full()
         });
     }
+    let has_overlap = |fault: &Fault| matches!(fault, Fault::Overlap { .. });
+    if let (Some(demand), Some(_)) = (reduce, copy)
+        && !faults.0.is_empty()
+        && !faults.0.iter().any(has_overlap)
+    {
+        let mut is_right = true;
+        for_each_chunk(chunks, transfers, &mut |chunk, transfers| {
+            is_right = has_every_sum(graph, demand, chunk, transfers);
+            is_right
+        });
+        if is_right {
+            return Vec::new();
+        }
+    }
     faults.0
+}
+
+/// The nodes whose parts of a chunk are in a sum, a bit for each.
+type Parts = Vec<u64>;
+
+/// Whether every node ends with the sum of all parts of a chunk, where a transfer adds the sender's sum to the
+/// receiver's, or replaces one that it contains. What both contain in part would be counted twice.
+fn has_every_sum(graph: &Graph, demand: &Demand, chunk: usize, transfers: &[Transfer]) -> bool {
+    let mut sums: Vec<Parts> = vec![vec![0; graph.nodes().div_ceil(64)]; graph.nodes()];
+    let mut all: Parts = vec![0; graph.nodes().div_ceil(64)];
+    let parts: Vec<u32> = demand.sources(chunk).iter().copied().chain(demand.wants(chunk)).collect();
+    for node in &parts {
+        let (word, bit) = (*node as usize / 64, 1 << (node % 64));
+        sums[*node as usize][word] |= bit;
+        all[word] |= bit;
+    }
+    let arrive = |sums: &mut Vec<Parts>, to: u32, sent: Parts| {
+        let own = &mut sums[to as usize];
+        let is_apart = own.iter().zip(&sent).all(|(own, sent)| own & sent == 0);
+        let is_contained = own.iter().zip(&sent).all(|(own, sent)| own & sent == *own);
+        own.iter_mut().zip(sent).for_each(|(own, sent)| *own |= sent);
+        is_apart || is_contained
+    };
+    // Transfers that are under way, by their end.
+    let mut under_way: BTreeMap<(u64, usize), (u32, Parts)> = BTreeMap::new();
+    for (index, transfer) in transfers.iter().enumerate() {
+        while let Some(entry) = under_way.first_entry().filter(|entry| entry.key().0 <= transfer.start) {
+            let (to, sent) = entry.remove();
+            if !arrive(&mut sums, to, sent) {
+                return false;
+            }
+        }
+        let link = graph.links()[transfer.link as usize];
+        let sent = sums[link.from as usize].clone();
+        if sent.iter().all(|word| *word == 0) {
+            return false;
+        }
+        under_way.insert((transfer.end(graph), index), (link.to, sent));
+    }
+    under_way.into_values().all(|(to, sent)| arrive(&mut sums, to, sent))
+        && parts.iter().all(|node| sums[*node as usize] == all)
 }
 
 /// The transfers in groups by a key, each in the order of starts: the first index of each group, and the indices of

@@ -58,11 +58,6 @@ pub(super) fn request(result: &ResultFile, topology: &Topology, asked: Option<Co
     request
 }
 
-/// Said where an all_reduce breaks the rule by which sums are verified.
-const PARTIAL_SUMS: &str = "Each chunk is verified as a sum that ends at one node and is copied from there: an \
-                            all_reduce that sends a partial sum to several nodes, as recursive doubling does, can be \
-                            right and is refused here; as MSCCL XML it can be verified.";
-
 /// Verifies a result file on a topology. `request` has the file's size of a chunk if [`check`] built it. Returns a
 /// [`RequestError`] if the collective is impossible on the topology.
 pub fn verify(result: &ResultFile, topology: &Topology, request: &CollectiveRequest) -> Result<Verified, RequestError> {
@@ -108,9 +103,6 @@ pub fn verify(result: &ResultFile, topology: &Topology, request: &CollectiveRequ
     }
     if let Some(claimed) = result.claimed_ns.filter(|claimed| (claimed - time_ns).abs() > 1.0) {
         sentences.push(format!("It says that it takes {}.", listing::time(claimed)));
-    }
-    if found.iter().any(|fault| matches!(fault, Fault::CountedTwice { .. })) && problem.copy.is_some() {
-        sentences.push(PARTIAL_SUMS.to_owned());
     }
     sentences.extend(result.notes.iter().map(|note| format!("{note}.")));
     sentences.extend(other_links(result, topology));

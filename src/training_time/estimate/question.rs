@@ -299,7 +299,8 @@ impl EstimateSettings {
     }
 
     /// With what a file says of the training: a layout where it has one, the batch, the sequence, and how it computes.
-    fn as_trained(mut self, file: &TrainingSettings) -> Self {
+    #[must_use]
+    pub fn as_trained(mut self, file: &TrainingSettings) -> Self {
         self.sequence = file.sequence.unwrap_or(self.sequence);
         let of_replica = file.micro_batch.zip(file.micro_batches).zip(file.data);
         let product = of_replica.map(|((size, number), data)| u64::from(size) * u64::from(number) * u64::from(data));

@@ -121,7 +121,7 @@ impl TrainingSettings {
             let different = all.take_open(file);
             if !different.is_empty() {
                 let (name, before, what) = (excerpt(name), excerpt(&before.join(", ")), different.join(", "));
-                contradictions.push(format!("{name} says something else than {before} of {what}: the latter counts"));
+                contradictions.push(format!("{name} and {before} differ in {what}: what {before} says counts"));
             }
             if *file != Self::default() {
                 before.push(name);

@@ -9,6 +9,7 @@ use crate::{
     collective::{Collective, Scale},
     conf::machine::Gpu,
     math::hash,
+    order::CompactSort,
 };
 
 /// In what measurements of one collective and scale can differ.
@@ -105,10 +106,11 @@ impl Origin {
         self.values[Aspect::Nodes as usize] = (!bytes.is_empty()).then(|| format!("{:016x}", hash(&bytes)));
     }
 
-    /// The short names of the GPUs, as [`Gpu::of_device`] gives them, ascending; none: they are not known.
-    pub fn gpus<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
-        let names: Vec<String> = names.into_iter().map(str::to_ascii_uppercase).collect();
-        self.values[Aspect::Gpu as usize] = (!names.is_empty()).then(|| names.join(" and "));
+    /// The short names of the GPUs, as [`Gpu::of_device`] gives them; none: they are not known.
+    pub fn gpus(&mut self, names: &[&str]) {
+        let mut names: Vec<&str> = names.to_vec();
+        names.compact_sort();
+        self.values[Aspect::Gpu as usize] = (!names.is_empty()).then(|| names.join("+").to_ascii_uppercase());
     }
 }
 
@@ -126,7 +128,7 @@ pub fn aspect_of(value: &str) -> Option<Aspect> {
         Some(Aspect::Operation)
     } else if ["CUDA graph", "operations at once", "launched one by one"].iter().any(|word| value.contains(word)) {
         Some(Aspect::Launches)
-    } else if value.split(" and ").all(|name| name.parse::<Gpu>().is_ok()) {
+    } else if value.split('+').all(|name| name.parse::<Gpu>().is_ok()) {
         Some(Aspect::Gpu)
     } else {
         ["NCCL", "RCCL"].iter().any(|family| value.starts_with(family)).then_some(Aspect::Library)
@@ -222,9 +224,9 @@ mod tests {
         origin.library("NCCL", "2.28.3+cuda12.9 /home/x");
         origin.measured_type("Float", "none");
         origin.nodes([number_of("a"), number_of("b")]);
-        origin.gpus(["h100", "h200"]);
+        origin.gpus(&["h200", "h100"]);
         let [library, datatype, redop, launches, nodes, gpu] = origin.values();
-        assert_eq!(gpu.as_deref(), Some("H100 and H200"));
+        assert_eq!(gpu.as_deref(), Some("H100+H200"));
         assert_eq!(library.as_deref(), Some("NCCL 2.28.3+cuda12.9"));
         assert_eq!((datatype.as_deref(), redop), (Some("float"), &None));
         assert!(nodes.as_ref().is_some_and(|nodes| nodes.len() == 16) && launches.is_none());

@@ -587,7 +587,7 @@ fn the_verifier_sees_what_is_wrong() {
     let first = good.transfers[0];
     let from = problem.graph.links()[first.link as usize].from;
     let other = *problem.graph.outgoing(from as usize).iter().find(|link| **link != first.link).unwrap();
-    twice.transfers.insert(0, Transfer { link: other, start: 1 << 40, ..first });
+    twice.transfers.insert(0, Transfer { link: other, ..first });
     twice.reducing += 1;
     assert!(problem.faults(&twice).iter().any(|fault| matches!(fault, Fault::CountedTwice { .. })));
 }

@@ -679,7 +679,7 @@ fn a_measured_step_that_cannot_fit_is_not_used() {
         let table = format!("gpus,step_s,micro_batch,recompute\n64,5.4,{micro_batch},none\n");
         let own = own_steps::read_text(&table, &mut Problems::default()).unwrap();
         let own: Vec<NamedStep> = own.into_iter().map(|step| ("steps.csv".to_owned(), step)).collect();
-        EstimateSettings::default().answer(&model, &catalogue, &own, &[], |_| std::ops::ControlFlow::Break(())).unwrap()
+        EstimateSettings::default().answer(&model, &catalogue, &own, &[], |_| std::ops::ControlFlow::Continue(())).unwrap()
     };
     assert_eq!((step("1").own_steps, step("16").own_steps), (1, 0));
     let why = &step("16").unused_steps[0];

@@ -158,7 +158,7 @@ fn a_plan_is_json_or_arguments_of_rccl_sweep() {
     let first = &json["launches"][0];
     assert_eq!((&first["reason"], &first["algo"], &first["runs"]), (&"no default".into(), &Value::Null, &3.into()));
     let lines = stdout(&collectune(folder.path(), &["tuning", "plan", "sweep.csv", "--sweep-arguments"]));
-    assert!(lines.starts_with("./rccl_sweep.py --collective all_reduce --nodes 2"), "{lines}");
+    assert!(lines.starts_with("./rccl_sweep.py --servers servers.txt --nodes 2 --collective all_reduce"), "{lines}");
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! Verifies schedules, with code that is independent of the searches.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use super::{
     demand::Demand,
@@ -158,31 +158,36 @@ fn has_every_sum(graph: &Graph, demand: &Demand, chunk: usize, transfers: &[Tran
         sums[*node as usize][word] |= bit;
         all[word] |= bit;
     }
-    let arrive = |sums: &mut Vec<Parts>, to: u32, sent: Parts| {
-        let own = &mut sums[to as usize];
-        let is_apart = own.iter().zip(&sent).all(|(own, sent)| own & sent == 0);
-        let is_contained = own.iter().zip(&sent).all(|(own, sent)| own & sent == *own);
-        own.iter_mut().zip(sent).for_each(|(own, sent)| *own |= sent);
-        is_apart || is_contained
-    };
-    // Transfers that are under way, by their end.
-    let mut under_way: BTreeMap<(u64, usize), (u32, Parts)> = BTreeMap::new();
-    for (index, transfer) in transfers.iter().enumerate() {
-        while let Some(entry) = under_way.first_entry().filter(|entry| entry.key().0 <= transfer.start) {
-            let (to, sent) = entry.remove();
-            if !arrive(&mut sums, to, sent) {
-                return false;
-            }
+    // Transfers that are under way: when each ends, where, and what it carries.
+    let mut under_way: Vec<(u64, u32, Parts)> = Vec::new();
+    for transfer in transfers {
+        if !arrive(&mut sums, &mut under_way, transfer.start) {
+            return false;
         }
         let link = graph.links()[transfer.link as usize];
         let sent = sums[link.from as usize].clone();
         if sent.iter().all(|word| *word == 0) {
             return false;
         }
-        under_way.insert((transfer.end(graph), index), (link.to, sent));
+        under_way.push((transfer.end(graph), link.to, sent));
     }
-    under_way.into_values().all(|(to, sent)| arrive(&mut sums, to, sent))
-        && parts.iter().all(|node| sums[*node as usize] == all)
+    arrive(&mut sums, &mut under_way, u64::MAX) && parts.iter().all(|node| sums[*node as usize] == all)
+}
+
+/// Takes what has arrived until `now` into the sums, in its order; `false` where a part would be counted twice.
+fn arrive(sums: &mut [Parts], under_way: &mut Vec<(u64, u32, Parts)>, now: u64) -> bool {
+    loop {
+        let next = (0..under_way.len()).filter(|at| under_way[*at].0 <= now).min_by_key(|at| under_way[*at].0);
+        let Some(next) = next else { return true };
+        let (_, to, sent) = under_way.remove(next);
+        let own = &mut sums[to as usize];
+        let is_apart = own.iter().zip(&sent).all(|(own, sent)| own & sent == 0);
+        let is_contained = own.iter().zip(&sent).all(|(own, sent)| own & sent == *own);
+        if !is_apart && !is_contained {
+            return false;
+        }
+        own.iter_mut().zip(sent).for_each(|(own, sent)| *own |= sent);
+    }
 }
 
 /// The transfers in groups by a key, each in the order of starts: the first index of each group, and the indices of

@@ -113,11 +113,11 @@ impl TrainingSettings {
     /// What several files say together, with a sentence for each thing that two of them say differently. What
     /// DeepSpeed's configuration says counts before arguments of the program that runs with it; else the first file's.
     pub fn together<'a>(files: impl Iterator<Item = (&'a str, &'a Self)>) -> (Self, Vec<String>) {
-        let mut files: Vec<(&str, &Self)> = files.collect();
-        files.sort_by_key(|(_, file)| file.software != Some("deepspeed"));
+        let is_engine = |(_, file): &(&str, &Self)| file.software == Some("deepspeed");
+        let (engines, others): (Vec<_>, Vec<_>) = files.partition(is_engine);
         let (mut all, mut contradictions) = (Self::default(), Vec::new());
         let mut before: Vec<&str> = Vec::new();
-        for (name, file) in files {
+        for (name, file) in engines.into_iter().chain(others) {
             let different = all.take_open(file);
             if !different.is_empty() {
                 let (name, before, what) = (excerpt(name), excerpt(&before.join(", ")), different.join(", "));

@@ -58,8 +58,8 @@ pub(super) struct Devices {
     hosts: BTreeSet<u64>,
     /// Hashes of the processes.
     processes: BTreeSet<u64>,
-    /// The short names of the GPUs that are known.
-    gpus: BTreeSet<&'static str>,
+    /// The short names of the GPUs that are known, each once.
+    gpus: Vec<&'static str>,
 }
 
 impl Devices {
@@ -72,7 +72,8 @@ impl Devices {
         if group == 0 && self.ranks.len() < Self::MAX && self.ranks.insert(rank) {
             self.hosts.insert(number_of(host));
             self.processes.insert(process(host, pid));
-            self.gpus.extend(Gpu::of_device(name).map(|(name, _)| name));
+            let gpu = Gpu::of_device(name).map(|(name, _)| name);
+            self.gpus.extend(gpu.filter(|name| !self.gpus.contains(name)));
         }
     }
 
@@ -188,7 +189,7 @@ impl LoggedRun {
         let mut origin = Origin::default();
         origin.library(family, self.library.as_deref().unwrap_or_default());
         origin.launches(self.launches[0], self.launches[1]);
-        origin.gpus(self.devices.gpus.iter().copied());
+        origin.gpus(&self.devices.gpus);
         if self.devices.is_whole() {
             origin.nodes(self.devices.hosts.iter().copied());
         }

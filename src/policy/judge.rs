@@ -253,6 +253,7 @@ fn flags(pool: &Pool, drift: &Drift, result: &mut KeyResult) {
         (Flag::NoAuto, !ran.is_empty() && result.arms[0].n == 0),
         (Flag::CommunicationOnly, pool.objective == Objective::Communication),
         (Flag::Means, pool.of_means),
+        (Flag::Propensities, pool.contradicted().is_some()),
     ];
     result.flags = flags.into_iter().filter(|(_, holds)| *holds).map(|(flag, _)| flag).collect();
 }
@@ -301,6 +302,10 @@ fn decide(pool: &Pool, drift: &Drift, summaries: &[Summary], result: &mut KeyRes
     sentences.extend(pool.no_trace.map(|p| {
         format!("Latencies do not differ by the schedule's arms by more than chance (p = {p:.2}): the log does not seem to have followed it.")
     }));
+    sentences.extend(pool.contradicted().map(|(arm, times)| {
+        let arm = result.arms[arm].arm;
+        format!("{arm} ran {times:.2} times as often as its propensities say: propensities are not used.")
+    }));
     if has(result, Flag::Drifting) {
         sentences.push(if drift.is_nonstationary {
             "Values are correlated over more than an eighth of the log: its mean says little about later runs."
@@ -326,8 +331,17 @@ fn decide(pool: &Pool, drift: &Drift, summaries: &[Summary], result: &mut KeyRes
         sentences.push(told + ".");
     }
     let (decision, why) = conclusion(pool, summaries, result);
+    let (decision, why) = match contradiction(result, decision) {
+        Some(contradiction) => (Decision::None, contradiction),
+        None => (decision, why),
+    };
     result.decision = decision;
     sentences.insert(0, why);
+    let without = pool.lines.iter().filter(|line| line.propensity.is_none()).count();
+    if (1..pool.lines.len()).contains(&without) {
+        let lines = count(without as u64, "line");
+        sentences.push(format!("Propensities are not used: {lines} without one among {}.", pool.lines.len()));
+    }
     sentences.extend(set_aside(result));
     if decision == Decision::Keep && result.candidate.is_some() {
         let (auto, other) = (&summaries[0], &summaries[result.candidate.unwrap_or(0) as usize]);
@@ -473,6 +487,37 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
         return keep(format!("the weights are worth {:.0} lines, too few; keep auto.", estimate.ess));
     }
     (Decision::Deploy(result.candidate.unwrap_or(0)), format!("{gain}, {sure}: deploy it."))
+}
+
+/// What the estimates that weight lines by their propensities say against a decision by means. A strategy that prefers
+/// an arm while the machine is quiet makes its mean low; only the weights take that out.
+fn contradiction(result: &KeyResult, decision: Decision) -> Option<String> {
+    if result.estimator != Estimator::Weighting {
+        return None;
+    }
+    let weighted = |arm: &ArmResult| arm.estimate.and_then(|of| Some((of.snips, of.snips_interval?)));
+    let auto = &result.arms[0];
+    let (of_auto, (auto_low, _)) = weighted(auto)?;
+    let gain = |own: f64| (1.0 - own / of_auto) * 100.0;
+    let is_against = |arm: &&ArmResult| match (weighted(arm), decision) {
+        (Some((own, _)), Decision::Deploy(at)) => {
+            result.arms[at as usize].arm == arm.arm && gain(own) < LEAST_GAIN_PCT
+        }
+        (Some((own, (_, high))), Decision::Keep) => {
+            high < auto_low && gain(own) >= LEAST_GAIN_PCT && arm.mean_ms >= auto.mean_ms
+        }
+        _ => false,
+    };
+    let arm = result.arms.iter().skip(1).find(is_against)?;
+    Some(format!(
+        "{} and auto take {} and {} ms in the mean, and {} and {} ms weighted by propensities, the other way round: which \
+         arm ran depends on what else was slow, and means say nothing.",
+        arm.arm,
+        significant(arm.mean_ms),
+        significant(auto.mean_ms),
+        significant(weighted(arm)?.0),
+        significant(of_auto)
+    ))
 }
 
 /// Arms whose mean is lower than that of the candidate, or that have too few values, and that are not judged: a

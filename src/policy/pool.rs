@@ -8,7 +8,7 @@ use super::{
     key::Key,
     result::{Attribution, Objective},
 };
-use crate::{bandit::estimators::Line, order::CompactSort};
+use crate::{bandit::estimators::Line, math::ln, order::CompactSort};
 
 /// All measurements of one key.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,10 +71,38 @@ impl Pool {
         series
     }
 
-    /// The lines as estimators take them, or `None` unless every line has a propensity.
+    /// The lines as estimators take them, or `None` unless every line has a propensity, and arms ran as often as these
+    /// say.
     pub fn weighted(&self) -> Option<Vec<Line>> {
         let line = |of: &PoolLine| Some(Line { arm: of.arm, propensity: of.propensity?, latency: of.latency_ms });
-        self.lines.iter().map(line).collect()
+        self.lines.iter().map(line).collect::<Option<_>>().filter(|_| self.contradicted().is_none())
+    }
+
+    /// An arm that ran at another rate than its propensities say, by its index in [`Pool::arms`], with how many times as
+    /// often; the one that is farthest from once. `None` where a line has no propensity, or chance explains the rates.
+    ///
+    /// The mean of 1/p over the lines of an arm, and 0 over the others, is 1 where p is the probability of the choice.
+    /// Lines without a choice (p of 1, as in turns at the beginning) don't count. Choices that hold for several lines
+    /// count once, so that an error counts runs of one arm and not lines.
+    pub fn contradicted(&self) -> Option<(usize, f64)> {
+        /// Standard errors beyond which chance is no explanation: arms and keys are many.
+        const ERRORS: f64 = 5.0;
+        /// A rate that differs by less moves no decision.
+        const DIFFERENCE: f64 = 0.2;
+        let lines: Option<Vec<(usize, f64)>> =
+            self.lines.iter().map(|of| of.propensity.map(|propensity| (of.arm, propensity))).collect();
+        let chosen: Vec<(usize, f64)> = lines?.into_iter().filter(|(_, propensity)| *propensity < 0.999).collect();
+        let runs = chosen.windows(2).filter(|pair| pair[0] != pair[1]).count() + 1;
+        let count = chosen.len() as f64;
+        let rate = |arm: usize| {
+            let weights = || chosen.iter().filter(|(of, _)| *of == arm).map(|(_, propensity)| 1.0 / propensity);
+            let mean = weights().sum::<f64>() / count;
+            let variance = weights().map(|weight| weight * weight).sum::<f64>() / count - mean * mean;
+            let error = (variance.max(0.0) / runs as f64).sqrt();
+            let is_far = (mean - 1.0).abs() > DIFFERENCE.max(ERRORS * error);
+            (mean > 0.0 && is_far).then_some((arm, mean))
+        };
+        (0..self.arms.len()).filter_map(rate).max_by(|a, b| ln(a.1).abs().total_cmp(&ln(b.1).abs()))
     }
 
     /// Whether arms alternated rather than ran one after the other.
@@ -145,4 +173,46 @@ fn learns(name: &str) -> bool {
     !["uniform", "random", "round", "rr", "fixed", "static", "auto", "interleaved", "schedule"]
         .iter()
         .any(|word| name.starts_with(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        collective::{Algorithm, Collective, Protocol, Scale},
+        math::Stream,
+    };
+
+    /// Lines of two arms: `share` is the true probability of the second one, which each choice holds for `holds` lines,
+    /// and `said` turns it into what the log says.
+    fn pool(seed: u64, share: f64, holds: usize, said: impl Fn(f64) -> f64) -> Pool {
+        let scale = Scale { nodes: 2, ranks: 16 };
+        let key = Key { collective: Collective::AllReduce, scale, size_bytes: 4096, overlap: None };
+        let mut pool = Pool::new(key, Objective::Iteration);
+        pool.arms.push(Arm::Forced { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels: 0 });
+        let mut stream = Stream::new(seed);
+        for step in 0..400 {
+            // What was learnt moves the probability.
+            let share = (share * (1.0 + step as f64 / 400.0)).min(0.9);
+            let arm = usize::from(stream.unit() < share);
+            let propensity = Some(said(if arm == 1 { share } else { 1.0 - share }));
+            let line = PoolLine { arm, latency_ms: 1.0, propensity, file: 0, round: None };
+            pool.lines.extend(std::iter::repeat_n(line, holds));
+        }
+        pool
+    }
+
+    #[test]
+    fn propensities_are_contradicted_by_rates_and_not_by_chance() {
+        for (share, holds) in [(0.5, 1), (0.05, 1), (0.3, 1), (0.3, 16), (0.05, 64)] {
+            let alarms = (0..200).filter(|seed| pool(*seed, share, holds, |p| p).contradicted().is_some()).count();
+            assert_eq!(alarms, 0, "{share} {holds}");
+        }
+        for said in [|_: f64| 0.9, |p: f64| 1.0 - p] {
+            let found = (0..200).filter(|seed| pool(*seed, 0.25, 1, said).contradicted().is_some()).count();
+            assert_eq!(found, 200);
+        }
+        let wrong = pool(1, 0.25, 1, |p| 1.0 - p);
+        assert!(wrong.weighted().is_none() && pool(1, 0.25, 1, |p| p).weighted().is_some());
+    }
 }

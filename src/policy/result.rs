@@ -91,6 +91,8 @@ pub enum Flag {
     CommunicationOnly,
     /// Each value is itself a mean.
     Means,
+    /// Arms ran at other rates than the propensities say, which are not used.
+    Propensities,
 }
 
 impl Flag {
@@ -108,6 +110,7 @@ impl Flag {
             Self::NoAuto => "no-auto",
             Self::CommunicationOnly => "communication-only",
             Self::Means => "means",
+            Self::Propensities => "propensities",
         }
     }
 }

@@ -200,13 +200,8 @@ impl List<'_> {
             if !exists || self.is_sampled(name) {
                 continue;
             }
-            let instead =
-                names.into_iter().find(|other| self.is_sampled(other)).map(|other| format!("operator {other}"));
-            let sentence = match &instead {
-                Some(instead) => format!("There are no samples of {name}: {instead} stands in, marked extrapolated"),
-                None => format!("There are no samples of {name}, nor of another stage's optimizer"),
-            };
-            self.push(NeededSamples::Operator(name.to_owned()), "the optimizer", instead, sentence);
+            let sentence = format!("There are no samples of {name}, for which no other optimizer stands in");
+            self.push(NeededSamples::Operator(name.to_owned()), "the optimizer", None, sentence);
         }
     }
 

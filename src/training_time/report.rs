@@ -386,7 +386,7 @@ fn calibration_section(study: &TrainingTimeStudy, calibration: &Calibration) -> 
         format!("{all} left out; the first, {step}: {why}.")
     });
     Section {
-        text: std::iter::once(sentence(&calibration.sentence(ran_on, &applied)))
+        text: std::iter::once(sentence(&calibration.sentence(ran_on, study.samples_of(), &applied)))
             .chain(remedy)
             .chain(left_out)
             .collect(),

@@ -510,13 +510,13 @@ fn notes_say_how_stalled_runs_are_used_once() {
     let mut rows: Vec<String> = fs::read_to_string(&sweep).unwrap().lines().map(str::to_owned).collect();
     let header: Vec<&str> = rows[0].split(',').collect();
     let at = |name: &str| header.iter().position(|column| *column == name).unwrap();
-    let (busbw, time) = (at("busbw_ip"), at("time_ip_us"));
+    let (algbw, busbw, time) = (at("algbw_ip"), at("busbw_ip"), at("time_ip_us"));
     let mut cells: Vec<String> = rows[9].split(',').map(str::to_owned).collect();
-    for (column, factor) in [(busbw, 0.05), (time, 20.0)] {
+    for (column, factor) in [(algbw, 0.05), (busbw, 0.05), (time, 20.0)] {
         cells[column] = (cells[column].parse::<f64>().unwrap() * factor).to_string();
     }
     rows[9] = cells.join(",");
-    let stalled = write(&folder, "stalled.csv", rows.join("\n"));
+    let stalled = write(&folder, "runs.csv", rows.join("\n"));
     let lines = |told: &str| told.lines().filter(|line| line.contains("stalled")).map(str::to_owned).collect::<Vec<_>>();
     for (option, used) in [("--json", "all set aside"), ("--keep-stalls", "all used")] {
         let told = lines(&said(&["tuning", "train", &stalled, "--test-split", "0", "--trees", "5", option], 0));
@@ -530,7 +530,8 @@ fn notes_say_how_stalled_runs_are_used_once() {
 fn a_plan_that_learns_nothing_names_what_is_to_be_left_out() {
     let folder = TempDir::new().unwrap();
     let sweep = simulated(&folder);
-    for option in ["--set-aside=all_reduce:1x8:RING/LL/1", "--bring-back=sweep.csv:3:in"] {
+    let back = format!("--bring-back={sweep}:3:in");
+    for option in ["--set-aside=all_reduce:1x8:RING/LL/1", &back] {
         let told = said(&["tuning", "plan", &sweep, option], 0);
         let name = option.split('=').next().unwrap();
         assert!(told.contains(&format!("{name} is not used: nothing is learnt without --learn")), "{told}");

@@ -169,7 +169,11 @@ fn logs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
             headed("latency_ms,arm,propensity", &["3,0,0.5", "3,1,0.5", "3,0,1.5"], 3),
             "\"1.5\" is no probability above 0, up to 1",
         ),
-        ("propensities that sum to 1.8", headed("latency_ms,arm,propensity", &["3,0,0.9", "4,1,0.9"], 30), "keep auto"),
+        (
+            "propensities that sum to 1.8",
+            headed("latency_ms,arm,propensity", &["3,0,0.9", "4,1,0.9"], 30),
+            "ran 0.56 times as often as its propensities say: propensities are not used",
+        ),
         ("equal latencies", headed("latency_ms,arm", &["3,auto", "3,tree/simple"], 20), "replayed, all finite"),
         ("one line", headed("latency_ms,arm", &["3,auto"], 1), "no decision"),
         ("four lines", headed("latency_ms,arm", &["3,auto", "4,tree/simple"], 2), "no decision"),

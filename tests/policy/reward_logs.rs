@@ -326,6 +326,43 @@ fn a_strategy_that_learns_is_judged_by_propensities_or_not_at_all() {
     assert!(of.flags.contains(&Flag::Adaptive) && of.sentences[0].contains("lowest value seen"), "{of:?}");
 }
 
+/// A log of a strategy that runs tree/simple with 90 % while the machine is quiet and with 10 % while it is busy, by
+/// which everything takes `busy_ms` more; tree/simple takes `tree_ms` where auto takes 10.
+fn depending_on_load(seed: u64, tree_ms: f64, busy_ms: f64) -> String {
+    let mut stream = Stream::new(seed);
+    let mut text = "collective,bytes,nodes,ranks,latency_ms,arm,propensity\n".to_owned();
+    for _ in 0..2000 {
+        let is_busy = stream.unit() < 0.5;
+        let share = if is_busy { 0.1 } else { 0.9 };
+        let is_tree = stream.unit() < share;
+        let (arm, p) = if is_tree { ("tree/simple", share) } else { ("auto", 1.0 - share) };
+        let latency =
+            if is_tree { tree_ms } else { 10.0 } + if is_busy { busy_ms } else { 0.0 } + 0.3 * stream.normal();
+        text += &format!("allreduce,4194304,2,8,{latency:.4},{arm},{p:.1}\n");
+    }
+    text
+}
+
+#[test]
+fn nothing_is_decided_by_means_that_propensities_contradict() {
+    for seed in 0..5 {
+        // A millisecond slower, and faster in the mean; then the other way round.
+        for (tree_ms, busy_ms) in [(11.0, 5.0), (9.0, -5.0)] {
+            let of = one(&[("r.csv", &depending_on_load(seed, tree_ms, busy_ms))], Settings::default());
+            assert_eq!((of.estimator, of.decision), (Estimator::Weighting, Decision::None), "{tree_ms}: {of:?}");
+            assert!(of.sentences[0].contains("weighted by propensities, the other way round"), "{:?}", of.sentences);
+        }
+        // Without other load the arms are judged as ever.
+        let of = one(&[("r.csv", &depending_on_load(seed, 9.0, 0.0))], Settings::default());
+        assert_eq!(of.chosen(), Arm::parse("tree/simple").unwrap(), "{of:?}");
+        let of = one(&[("r.csv", &depending_on_load(seed, 10.0, 0.0))], Settings::default());
+        assert_eq!(of.decision, Decision::Keep, "{of:?}");
+    }
+    let missing = depending_on_load(1, 9.0, 0.0).replacen(",0.9\n", ",\n", 1);
+    let of = one(&[("r.csv", &missing)], Settings::default());
+    assert!(of.sentences.iter().any(|said| said == "Propensities are not used: 1 line without one among 2000."), "{of:?}");
+}
+
 #[test]
 fn every_form_of_a_log_is_read() {
     let form = |name: &str, text: &str| {

@@ -36,6 +36,12 @@ pub enum XgboostError {
         /// The objective as the file names it.
         objective: String,
     },
+    /// The model predicts several numbers.
+    #[error("is a model with {count} outputs; only one can be used")]
+    Outputs {
+        /// The number of targets, classes or quantiles.
+        count: u64,
+    },
     /// The model is not a sum of trees.
     #[error("is a model of {booster}; only gbtree can be used")]
     Booster {
@@ -55,8 +61,14 @@ pub enum XgboostError {
 }
 
 /// The objectives whose prediction is the sum of the leaves.
-const OBJECTIVES: [&str; 5] =
-    ["reg:squarederror", "reg:linear", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror"];
+const OBJECTIVES: [&str; 6] = [
+    "reg:squarederror",
+    "reg:linear",
+    "reg:absoluteerror",
+    "reg:pseudohubererror",
+    "reg:quantileerror",
+    "reg:squaredlogerror",
+];
 
 /// The most features: each node is checked against their number.
 const WIDEST: u64 = 100_000;
@@ -84,6 +96,12 @@ pub fn read(value: &Value) -> Result<Model, XgboostError> {
         return Err(XgboostError::Booster { booster: cut(name) });
     }
     let parameters = learner.key("learner_model_param")?;
+    for key in ["num_target", "num_class"] {
+        let count = parameters.value.get(key).map_or(Ok(1.0), |_| parameters.key(key)?.number())?;
+        if count > 1.0 {
+            return Err(XgboostError::Outputs { count: count as u64 });
+        }
+    }
     let start = parameters.key("base_score")?.number()? as f32;
     let width = parameters.key("num_feature")?.number()?;
     if !(1.0..=WIDEST as f64).contains(&width) || !start.is_finite() {
@@ -106,7 +124,14 @@ pub fn read(value: &Value) -> Result<Model, XgboostError> {
     }
     let attributes = learner.value.get("attributes").and_then(Value::as_object);
     let text = |(name, text): (&String, &Value)| Some((name.clone(), text.as_str()?.to_owned()));
-    let attributes = attributes.into_iter().flatten().filter_map(text).collect();
+    let attributes: Vec<(String, String)> = attributes.into_iter().flatten().filter_map(text).collect();
+    // A training that stopped early goes on past its best round; XGBoost predicts with the rounds until that one.
+    let best = attributes.iter().find(|(name, _)| name == "best_iteration").and_then(|(_, text)| text.parse().ok());
+    if let Some(best) = best {
+        let each = booster.key("model")?.value.pointer("/gbtree_model_param/num_parallel_tree").and_then(Value::as_str);
+        let each: usize = each.and_then(|each| each.parse().ok()).unwrap_or(1);
+        trees.truncate(usize::saturating_add(best, 1).saturating_mul(each.max(1)));
+    }
     Ok(Model { features, boosting: Boosting::of_trees(start, trees, width as usize), attributes })
 }
 
@@ -419,6 +444,23 @@ mod tests {
         let many = Boosting::of_trees(0.0, vec![one.trees[0].clone(); 5000], 2);
         let steps = many.to_step_function();
         assert_eq!((steps.cells(), predicted(&many)), (None, Some(12_500.0)));
+    }
+
+    #[test]
+    fn a_training_that_stopped_early_predicts_with_its_best_round() {
+        let mut whole = write(&model().0);
+        let all = read(&whole).unwrap().boosting.trees.len();
+        assert!(all > 4, "{all}");
+        let trees = |value: &Value| read(value).unwrap().boosting.trees.len();
+        whole["learner"]["attributes"] = json!({"best_iteration": "1", "best_score": "0.5"});
+        assert_eq!(trees(&whole), 2);
+        // Two trees a round.
+        whole["learner"]["gradient_booster"]["model"]["gbtree_model_param"]["num_parallel_tree"] = "2".into();
+        assert_eq!(trees(&whole), 4);
+        whole["learner"]["attributes"]["best_iteration"] = "99999".into();
+        assert_eq!(trees(&whole), all);
+        whole["learner"]["learner_model_param"]["num_target"] = "3".into();
+        assert_eq!(read(&whole).unwrap_err(), XgboostError::Outputs { count: 3 });
     }
 
     #[test]

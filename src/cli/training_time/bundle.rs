@@ -184,6 +184,13 @@ impl BundleArguments {
                 found.ok_or_else(|| told(why()))?
             }
         };
+        if self.cluster.is_some() || usual.is_some() {
+            let others = bundle.clusters.iter().enumerate().filter(|(at, _)| *at != cluster);
+            let others = joined(others.map(|(_, other)| &other.name));
+            if !others.is_empty() {
+                notes.say(format!("the samples of {others} are not used; --cluster takes others"));
+            }
+        }
         let stands_in = self.cluster.is_some();
         let chosen = bundle.clusters.get(cluster).filter(|_| !stands_in);
         if let Some(why) = run.as_ref().zip(chosen).and_then(|(run, chosen)| bundle.other_gpu(run, chosen)) {
@@ -283,6 +290,11 @@ impl BundleArguments {
             fate => {
                 let found = runs.iter().rfind(|configured| configured.run.name == stem).filter(|_| fate.is_some());
                 if let Some(found) = found {
+                    let others = runs.iter().map(|configured| &configured.run.name);
+                    let others = joined(others.filter(|other| **other != found.run.name));
+                    if !others.is_empty() {
+                        notes.say(format!("run configurations that are not used: {others}"));
+                    }
                     return Ok(Some(found.run.clone()));
                 }
                 "no configuration can be read from it"
@@ -407,7 +419,7 @@ pub(super) fn calibration(study: &TrainingTimeStudy, notes: &mut Notes) -> Resul
         if let Some(run) = settings.run.as_ref().or(search) {
             let applied = found.applied(&run.model, settings.calibrate_anyway);
             let remedy = if applied.is_used { "" } else { "; --calibrate-anyway uses the coefficients" };
-            notes.say(format!("{}{remedy}", found.sentence(ran_on, &applied)));
+            notes.say(format!("{}{remedy}", found.sentence(ran_on, study.samples_of(), &applied)));
         }
         for (step, why) in found.left_out.iter().take(files::TOLD) {
             terminal::say("warning", &format!("measured step {step} is left out: {why}"));

@@ -160,6 +160,11 @@ fn note_duplicate_rows(sheet: &Sheet, notes: &mut Vec<String>) {
             ));
         }
     }
+    for (at, header) in sheet.headers().iter().enumerate().filter(|(_, header)| !header.trim().is_empty()) {
+        if sheet.headers()[..at].iter().any(|before| before.eq_ignore_ascii_case(header)) {
+            notes.push(format!("the column {header} stands twice: the first of them counts"));
+        }
+    }
 }
 
 /// Columns that are neither known nor labels, with a number in every row.

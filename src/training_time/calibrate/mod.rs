@@ -242,9 +242,9 @@ impl Applied {
 /// The reason why there is no calibration.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CalibrateError {
-    /// Fewer steps than can be learnt from; with the first that were left out, and why.
+    /// Fewer layouts than can be learnt from; with the first steps that were left out, and why.
     #[error(
-        "{0} measured steps can be predicted; at least {least} are needed to calibrate{left_out}",
+        "measured steps of {0} layouts can be predicted; at least {least} are needed to calibrate{left_out}",
         least = 2 * FOLDS,
         left_out = left_out_sentences(.1)
     )]
@@ -285,17 +285,20 @@ pub fn calibrate(
             Err(error) => left_out.push((step.run.name.clone(), error.to_string())),
         }
     }
-    if rows.len() < 2 * FOLDS {
+    let (layouts, kinds) = layouts(&rows);
+    if kinds < 2 * FOLDS {
         /// The number of reasons that an error lists.
         const MOST_LISTED: usize = 2;
         left_out.truncate(MOST_LISTED);
-        return Err(CalibrateError::TooFew(rows.len(), left_out));
+        return Err(CalibrateError::TooFew(kinds, left_out));
     }
     let all: Vec<usize> = (0..rows.len()).collect();
     let fit = |learnt: &[usize]| fit(&rows, learnt, how_many);
     let repeats: Vec<(Vec<usize>, Vec<f64>)> = (0..REPEATS)
         .map(|repeat| {
-            let folds = folds(rows.len(), repeat);
+            // Repeats of a layout are in one fold: with one of them seen, the others are no test.
+            let of_layouts = folds(kinds, repeat);
+            let folds: Vec<usize> = layouts.iter().map(|layout| of_layouts[*layout]).collect();
             let predicted = held_out(&rows, &folds, FOLDS, &fit);
             (folds, predicted)
         })
@@ -353,6 +356,30 @@ fn row(measured: &Measured, mode: Mode, catalogue: &Catalogue, regressors: &dyn 
         model: key(model),
         contest: (run.layout.gpus(), model.hidden, model.layers, run.global_batch()),
     })
+}
+
+/// The layout of each row, numbered as they occur, and how many there are. Steps whose terms are equal are repeats of
+/// one.
+fn layouts(rows: &[Row]) -> (Vec<usize>, usize) {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    let bits = |row: usize| (rows[row].terms.map(f64::to_bits), row);
+    order.compact_sort_by_key(|row| bits(*row));
+    // The first row of each layout stands for it.
+    let mut first = vec![0; rows.len()];
+    for same in order.chunk_by(|a, b| bits(*a).0 == bits(*b).0) {
+        same.iter().for_each(|row| first[*row] = same[0]);
+    }
+    let mut kinds = 0;
+    let mut numbers = vec![0; rows.len()];
+    for row in 0..rows.len() {
+        if first[row] == row {
+            numbers[row] = kinds;
+            kinds += 1;
+        } else {
+            numbers[row] = numbers[first[row]];
+        }
+    }
+    (numbers, kinds)
 }
 
 fn fit(rows: &[Row], learnt: &[usize], how_many: Terms) -> Coefficients {

@@ -14,6 +14,10 @@ const REACH: usize = 10;
 /// Outside of these times the running median a row is left out of the curve.
 const FAST: f64 = 0.67;
 const SLOW: f64 = 1.5;
+/// A message of so many elements takes the bandwidth of its links.
+const LARGE_ELEMENTS: u64 = 8 << 20;
+/// The bus bandwidth in GB/s that large messages have at least: less than any network between GPUs gives.
+const LEAST_GBPS: f64 = 0.5;
 /// The fewest rows that a regressor needs.
 const ENOUGH: usize = 30;
 
@@ -93,6 +97,13 @@ impl Rows<'_> {
             );
             let effect = "Such messages would cost next to nothing; without these rows the curve rests on the others";
             self.raise(health, Rule::AboveLink, rows, what, effect);
+            let is_large = |row: &CollectiveRow| row.elements >= LARGE_ELEMENTS;
+            if self.rows.iter().any(is_large) && fastest < LEAST_GBPS {
+                let fastest = significant(fastest);
+                let what = format!("all {} have at most {fastest} GB/s of bus bandwidth: are its times nanoseconds?", all());
+                let effect = "Its messages would cost far more than on any network";
+                self.raise(health, Rule::FarAbove, (0..self.rows.len()).collect(), what, effect);
+            }
         }
         let medians = running_medians(self.rows);
         let beside = |is: fn(f64) -> bool| -> Vec<usize> {

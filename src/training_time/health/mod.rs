@@ -17,7 +17,8 @@ use super::{
 pub enum Rule {
     /// An operator that computes twice as much backward is faster backward.
     BackwardFaster,
-    /// More than ten times as slow as rows that differ in one input only.
+    /// More than ten times as slow as rows that differ in one input only; all rows where each is about a thousand times
+    /// as slow as hardware is.
     FarAbove,
     /// Less than a tenth of the time of rows that differ in one input only.
     FarBelow,

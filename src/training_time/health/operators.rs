@@ -265,7 +265,23 @@ fn above_peak(flags: &mut Flags<'_>, known: Option<&Operator>, gpu: Option<&Gpu>
         unit_hint(fastest / peak)
     );
     flags.raise(Rule::AbovePeak, rows, what, "Predictions near them are below what the hardware can do");
+    let shortest = samples.forward_us.iter().copied().fold(f64::INFINITY, f64::min);
+    if fastest < LEAST_OF_PEAK * peak && shortest > LONG_US {
+        let what = format!(
+            "none of {} computes faster than {} TFLOP/s, and none takes less than {} µs: are its times nanoseconds?",
+            count(samples.len() as u64, "row"),
+            significant(fastest / 1e12),
+            significant(shortest)
+        );
+        flags.raise(Rule::FarAbove, (0..samples.len()).collect(), what, "Predictions are far above what it takes");
+    }
 }
+
+/// What a product or attention reaches at least of the peak, where it takes longer than [`LONG_US`].
+const LEAST_OF_PEAK: f64 = 0.01;
+
+/// A time in µs that no launch alone takes.
+const LONG_US: f64 = 500.0;
 
 /// A hint at milliseconds: no GPU exceeds its peak by such a factor, but times in ms look a thousand times too short.
 fn unit_hint(times_too_fast: f64) -> &'static str {

@@ -47,6 +47,7 @@ pub struct StageTime {
 impl Step {
     /// The share of the busiest stage's time in the pipeline that it waits.
     pub fn bubble(&self) -> f64 {
-        self.components.of(Component::Bubble) / self.pipeline_us
+        let waits = self.components.of(Component::Bubble);
+        if self.pipeline_us > 0.0 { waits / self.pipeline_us } else { 0.0 }
     }
 }

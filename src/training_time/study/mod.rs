@@ -486,6 +486,11 @@ impl TrainingTimeStudy {
         self.cluster_regressors.as_ref()?.ran_on(steps).map(|entry| entry.name.as_str())
     }
 
+    /// The name of the cluster whose samples are used; empty before any.
+    pub fn samples_of(&self) -> &str {
+        self.cluster_regressors.as_ref().map_or("", |regressors| &regressors.cluster.name)
+    }
+
     /// Coefficients from the measured steps that are chosen; `None` where none are, or they are not learnt yet.
     ///
     /// # Errors

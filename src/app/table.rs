@@ -74,7 +74,9 @@ pub fn DataTable(
     let most = move || if is_printing.get() { usize::MAX } else { first_rows() + extra_rows.get() };
     let place = NodeRef::<html::Div>::new();
     let is_near = is_near_viewport(move || place.get().map(Into::into));
-    let limit = move || if extra_rows.get() > 0 { most() } else { most().min((drawn.get() + 1) * ROWS_PER_TASK) };
+    // What is printed is there at once, whether it was drawn before or not.
+    let is_whole = move || is_printing.get() || extra_rows.get() > 0;
+    let limit = move || if is_whole() { most() } else { most().min((drawn.get() + 1) * ROWS_PER_TASK) };
     let body = NodeRef::<html::Tbody>::new();
     let order = memo(move || listing.with(|listing| listing.visible_rows(sort.get(), &filter.get())));
     // The third click restores the original order.
@@ -182,7 +184,7 @@ pub fn DataTable(
     let rows = move || {
         // The key changes with the columns, because the cells do.
         let columns = shown.with(|shown| shown.iter().fold(width.get(), |all, column| all.wrapping_mul(31) ^ column));
-        let limit = if is_near.get() { limit() } else { 0 };
+        let limit = if is_near.get() || is_printing.get() { limit() } else { 0 };
         order.get().into_iter().take(limit).map(move |index| (columns, index)).collect::<Vec<_>>()
     };
     let title = caption.clone();

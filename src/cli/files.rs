@@ -148,7 +148,7 @@ pub(super) fn read(paths: &[PathBuf], measured: &Measured, reads: Reads) -> Resu
 /// where it reads rows.
 pub(super) fn say_unused(opened: &OpenedFiles, reads: Reads, used: &[u32]) {
     let reads_rows = !matches!(reads, Reads::Of(_));
-    for file in opened.files.iter().filter(|file| !used.contains(&file.id)) {
+    for file in opened.files.iter().filter(|file| !file.completes && !used.contains(&file.id)) {
         let format = match &file.outcome {
             Outcome::Loaded { format, .. } if !reads_rows => format,
             Outcome::Known { format, .. } => format,
@@ -172,7 +172,7 @@ pub(super) fn read_untold(paths: &[PathBuf], measured: &Measured, reads: Reads) 
             }
             Err(why) => {
                 let outcome = Outcome::Refused(format!("{} {why}.", excerpt(&name)));
-                refused.push(FileReport { id, name, size_bytes: 0, outcome });
+                refused.push(FileReport { id, name, size_bytes: 0, outcome, completes: false });
             }
         }
     }

@@ -307,7 +307,7 @@ impl Report {
             None => used.extend(documents.reports.first()),
             Some(_) => {}
         }
-        for file in opened.files.iter().filter(|file| !used.contains(&file.id)) {
+        for file in opened.files.iter().filter(|file| !file.completes && !used.contains(&file.id)) {
             if let Outcome::Known { format, .. } = &file.outcome {
                 let what = format!("{} is not in the report: it holds {format}", file.name);
                 terminal::say("warning", &what);

@@ -79,21 +79,26 @@ pub(super) fn opened(log: SweepLog, file: &File<'_>) -> Result<Opened> {
 pub(super) fn join(files: &mut [OpenedFile], mappings: &[Option<Mapping>]) {
     let of_one: Vec<bool> = files.iter().map(|file| is_of_one_table(file, files)).collect();
     for at in 0..files.len() {
-        let Some(mut log) = files[at].log.take().filter(SweepLog::has_runs) else { continue };
-        let others = files.iter().enumerate().filter(|(other, _)| *other != at && of_one[*other]);
-        let teller = others.filter_map(|(_, other)| Some((&other.report.name, other.log.as_ref()?)));
-        let tellers: Vec<String> =
-            teller.filter(|(_, other)| log.adopt(other)).map(|(name, _)| excerpt(name)).collect();
-        if tellers.is_empty() {
+        // A log without runs stays where it is: it may complete one that comes later.
+        if !files[at].log.as_ref().is_some_and(SweepLog::has_runs) {
+            continue;
+        }
+        let Some(mut log) = files[at].log.take() else { continue };
+        let others = (0..files.len()).filter(|other| *other != at && of_one[*other]);
+        let completing: Vec<usize> =
+            others.filter(|other| files[*other].log.as_ref().is_some_and(|other| log.adopt(other))).collect();
+        if completing.is_empty() {
             files[at].log = Some(log);
             continue;
         }
+        let names: Vec<String> = completing.iter().map(|other| excerpt(&files[*other].report.name)).collect();
+        completing.into_iter().for_each(|other| files[other].report.completes = true);
         let OpenedFile { report, content, origins, .. } = &mut files[at];
         let mapping = mappings.get(at).and_then(Option::as_ref);
         let file = File { number: report.number(), name: &report.name, size_bytes: report.size_bytes, mapping };
         if let Ok(mut joined) = opened(log, &file) {
             if let Outcome::Loaded { notes, .. } = &mut joined.outcome {
-                notes.insert(0, format!("What ran is told by {}, a log of the same processes", tellers.join(", ")));
+                notes.insert(0, format!("What ran is told by {}, a log of the same processes", names.join(", ")));
             }
             (report.outcome, *content, *origins) = (joined.outcome, joined.content, joined.origins);
         }

@@ -42,6 +42,8 @@ pub struct FileReport {
     pub size_bytes: u64,
     /// The result of reading it.
     pub outcome: Outcome,
+    /// Whether it says what ran for the table of another file, so that this can't be read without it.
+    pub completes: bool,
 }
 
 impl FileReport {

@@ -167,7 +167,7 @@ impl Studies {
         let contents = Contents { workbench, deployables: false, ..Contents::whole() };
         let form = study.form()?;
         let mut report = study.shown(material, &contents)?;
-        report.summary.extend(study.choices().not_offered(&form));
+        report.say_in_view(study.choices().not_offered(&form));
         Ok(WorkbenchAnswer::Shown(Box::new(WorkbenchView {
             attachments: study.attachments()?,
             form,

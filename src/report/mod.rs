@@ -126,6 +126,13 @@ impl Report {
     pub fn sentences_in_view(&self) -> usize {
         if self.figures.is_empty() { self.summary.len() } else { self.in_view.max(1) }
     }
+
+    /// Adds sentences to the summary that make the answer another one than was asked for.
+    pub fn say_in_view(&mut self, told: Vec<String>) {
+        let at = self.sentences_in_view().min(self.summary.len());
+        self.in_view = at + told.len();
+        self.summary.splice(at..at, told);
+    }
 }
 
 /// A file from which a report was made. Never includes a path.

@@ -59,12 +59,13 @@ pub(super) fn commands(
     let own_limits_differ = settings.own_limits != settings.parameters.search;
     match settings.panel {
         // Nothing is learnt from the default alone.
-        Panel::Answer if !sweeps.is_empty() && tuning.study.groups().iter().all(|group| group.points == 0) => {
+        Panel::Answer if !sweeps.is_empty() && !of.has_choice() => {
             let mut command = Command::new("report", sweeps);
             of.set(&mut command, "--set");
             commands.lines.push(command);
         }
         Panel::Answer => commands.lines.extend(of.predict(!own_limits_differ)),
+        Panel::Noise | Panel::HeatMap | Panel::Model if !of.has_choice() => {}
         Panel::Noise => commands.lines.extend(of.predict(false).map(|mut command| {
             command.word("--all-columns");
             command
@@ -98,6 +99,11 @@ pub(super) fn commands(
 }
 
 impl Panels<'_> {
+    /// Whether something else than the default was measured, without which nothing is learnt.
+    fn has_choice(&self) -> bool {
+        self.tuning.study.groups().iter().any(|group| group.points > 0)
+    }
+
     /// A command on the sweeps, if there are some.
     fn of_sweeps(&self, words: &str) -> Option<Command> {
         (!self.sweeps.is_empty()).then(|| Command::new(words, self.sweeps))
@@ -207,9 +213,13 @@ impl Panels<'_> {
 
     /// Names the sweeps after `--sweep`, where the command's own files are others; it takes all words that follow.
     fn beside(&self, command: &mut Command) {
-        if !self.sweeps.is_empty() {
+        // A log that completes a sweep and is one of the job's is read once.
+        let jobs = self.names(&self.tuning.files.jobs);
+        let is_asked = self.settings.panel == Panel::Coverage && !self.settings.by_hand;
+        let sweeps: Vec<&String> = self.sweeps.iter().filter(|name| !is_asked || !jobs.contains(name)).collect();
+        if !sweeps.is_empty() {
             command.word("--sweep");
-            self.sweeps.iter().for_each(|name| command.file(name));
+            sweeps.into_iter().for_each(|name| command.file(name));
         }
     }
 
@@ -280,8 +290,11 @@ impl Panels<'_> {
 
     fn plan(&self) -> Option<Command> {
         let (mut command, plan) = (self.of_sweeps("tuning plan")?, &self.settings.plan);
-        self.names(&self.tuning.files.jobs).iter().for_each(|job| command.file(job));
-        command.word("--learn");
+        let jobs = self.names(&self.tuning.files.jobs);
+        jobs.iter().filter(|job| !self.sweeps.contains(job)).for_each(|job| command.file(job));
+        if self.has_choice() {
+            command.word("--learn");
+        }
         self.options(&mut command, &[("launches", "--runs"), ("repeats", "--repeats"), ("launcher", "--launcher")]);
         if let Some((collective, scale)) = plan.of {
             command.option("--collective", collective.name());

@@ -177,7 +177,7 @@ impl Executor {
         let has_links = is_tuning && self.files.iter().any(is_sweep);
         let of = if is_tuning { report::Workbench::Topology } else { workbench };
         let is_own = |file: &&FileReport| {
-            is_tuning && is_sweep(file) || (has_links || !is_tuning) && self.studied.contains(&(of, file.id))
+            is_tuning && (is_sweep(file) || file.completes) || (has_links || !is_tuning) && self.studied.contains(&(of, file.id))
         };
         let folder = |file: &FileReport| file.name.find('/');
         let is_same =
@@ -205,7 +205,10 @@ impl Executor {
     /// # Errors
     /// Returns an error if nothing was measured or the model can't be evaluated.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
-        Ok(self.studies.of(contents.workbench).report(intake::report_context(&self.files), contents)?)
+        let study = self.studies.of(contents.workbench);
+        let mut report = study.report(intake::report_context(&self.files), contents)?;
+        report.say_in_view(study.choices().not_offered(&study.form()?));
+        Ok(report)
     }
 
     /// Writes the report in one of its forms; the next form is written from the same report.

@@ -73,6 +73,12 @@ fn training_and_validation() {
     page.wait_for_text("all_reduce of 16 KiB");
     page.wait_until_idle();
     page.wait_for_text("The answer is that of the last training that was validated, with the settings of then.");
+    // A step back to another panel does not begin it again.
+    page.show("Heat map");
+    page.wait_until_idle();
+    page.run("history.back(); await new Promise((done) => setTimeout(done, 1500))", &[]);
+    assert_eq!(page.state(), "idle");
+    page.wait_for_text("The answer is that of the last training that was validated, with the settings of then.");
     page.show("Model");
     page.fill("Trees", "300");
     page.click("button", "Train");

@@ -105,13 +105,15 @@ impl Session {
         }
     }
 
-    /// Sets the choices of an address, and studies if they differ from the current ones.
+    /// Sets the choices of an address, and studies if they differ from the current ones. A training that was cancelled is
+    /// not begun by a step back to another panel.
     pub fn choose_all(self, workbench: Workbench, choices: Choices) {
         let state = self.state_of(workbench);
         state.drag.set_value(None);
         if state.choices.with_untracked(|held| *held != choices) {
             state.choices.set(choices);
-            if untrack(move || self.can_study(workbench)) {
+            let was_cancelled = workbench == Workbench::Tuning && state.study.get_untracked() == StudyState::Cancelled;
+            if !was_cancelled && untrack(move || self.can_study(workbench)) {
                 self.study_choice(workbench);
             }
         }

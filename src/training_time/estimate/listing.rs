@@ -81,13 +81,13 @@ pub fn degrees_in_words(layout: &RankedLayout) -> String {
 }
 
 /// A model's layers, parameters and operations.
-pub fn model(model: &Transformer) -> Listing {
+pub fn model(model: &Transformer, sequence: u32) -> Listing {
     let columns = vec![Column::words("", ""), Column::numbers("Value", "")];
     let row = |name: &str, value: f64, text: String| vec![Entry::text(name), Entry::number(Some(value), |_| text)];
     let billions = |parameters: u64| format!("{:.3} billion", parameters as f64 / 1e9);
     let whole = |name: &str, value: u32| row(name, value.into(), grouped(value.into()));
     let counted = |name: &str, parameters: u64| row(name, parameters as f64, billions(parameters));
-    let flop = model.training_flop_per_token(4096);
+    let flop = model.training_flop_per_token(sequence);
     let predicts = model.prediction_layers > 0;
     let mut without = model.clone();
     without.set_prediction_layers(0);
@@ -99,7 +99,11 @@ pub fn model(model: &Transformer) -> Listing {
         predicts.then(|| whole("Layers of multi-token prediction", model.prediction_layers)),
         Some(whole("Hidden size", model.hidden)),
         Some(whole("Vocabulary", model.vocabulary)),
-        Some(row("FLOP per token, sequence 4,096", flop, format!("{} billion", significant(flop / 1e9)))),
+        Some(row(
+            &format!("FLOP per token, sequence {}", grouped(sequence.into())),
+            flop,
+            format!("{} billion", significant(flop / 1e9)),
+        )),
     ];
     Listing { columns, rows: rows.into_iter().flatten().collect() }
 }

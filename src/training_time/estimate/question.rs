@@ -213,6 +213,8 @@ pub struct Estimated {
     pub attention: AttentionKernel,
     /// Sequences of a step over all replicas.
     pub global_batch: u64,
+    /// Tokens of a sequence, of all ranks that share it.
+    pub sequence: u32,
     /// The time of the step of this layout, and what follows from it.
     pub step: StepEstimate,
     /// The time of this layout's step in µs without the times that are asked about; `None` where nothing is changed.
@@ -481,6 +483,7 @@ impl EstimateSettings {
             sharding: question.sharding,
             attention: question.attention,
             global_batch: question.global_batch,
+            sequence: question.sequence,
             price_per_step: self.price_per_gpu_hour.map(|price| price * hours),
             step,
             unused_collectives: device.collectives.unused(&exchanges),

@@ -15,6 +15,7 @@ use crate::{
         settings::Group,
         step::listing::time,
     },
+    units::count,
 };
 
 /// The model and its step, or why there is none.
@@ -66,7 +67,7 @@ pub(crate) fn report(
             sections.push(
                 Section {
                     text: vec![answer.unchanged_us.map_or_else(
-                        || "Slide a time, or give an exchange another curve: the step and the layouts follow.".into(),
+                        || "On the page these times and curves can be changed: the step and the layouts follow.".into(),
                         |before_us| changed_by(answer.step.time_us, before_us),
                     )],
                     tables: if exchanges.rows.is_empty() {
@@ -125,9 +126,10 @@ pub(crate) fn report(
             sections.push(Section::with_form(Group::Estimate).on(LAYOUTS));
         }
     }
+    let sequence = answer.as_ref().map_or(4096, |answer| answer.sequence);
     sections.push(
         Section {
-            tables: vec![Exhibit::new("model", "The model", listing::model(model))],
+            tables: vec![Exhibit::new("model", "The model", listing::model(model, sequence))],
             ..Section::with_form(Group::Model)
         }
         .on(MODEL),
@@ -148,7 +150,7 @@ pub(crate) fn report(
         program: concat!("collectune ", env!("CARGO_PKG_VERSION")).into(),
         made_on: contents.made_on.clone(),
         files,
-        parameters: vec![Fact { name: "Mode".into(), value: "no samples".into() }],
+        parameters: computed_with(answer),
         sections,
         figures,
         in_view,
@@ -156,6 +158,17 @@ pub(crate) fn report(
     };
     privacy.apply(&mut report);
     report
+}
+
+/// What the step was computed for, beside its layout.
+fn computed_with(answer: &Result<Estimated, String>) -> Vec<Fact> {
+    let fact = |name: &'static str, value: String| Fact { name: name.into(), value };
+    let mut facts = vec![fact("Mode", "no samples".to_owned())];
+    if let Ok(answer) = answer {
+        facts.push(fact("Sequence", count(answer.sequence.into(), "token")));
+        facts.push(fact("Global batch", count(answer.global_batch, "sequence")));
+    }
+    facts
 }
 
 /// The step with its interval, what it processes, the share of the peak, and the memory.

@@ -170,7 +170,7 @@ pub(super) fn catalogue(catalogue: &Catalogue, error: Option<&str>) -> Section {
         count(catalogue.collectives.len() as u64, "collective"),
     ];
     let mut text = vec![format!(
-        "It knows {} and {}. What is typed here, as YAML or JSON with `catalogue: 1`, is added; an entry of the same name \
+        "It knows {} and {}. On the page more can be typed, as YAML or JSON with `catalogue: 1`; an entry of the same name \
          replaces the one before.",
         known.join(", "),
         count(catalogue.architectures.len() as u64, "architecture")

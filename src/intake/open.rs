@@ -86,7 +86,12 @@ pub fn open_file(
     share_read();
     let Opened { outcome, content, origins, log } =
         read.unwrap_or_else(|why| Outcome::Refused(format!("{} {why}.", excerpt(name))).into());
-    OpenedFile { report: FileReport { id, name: name.to_owned(), size_bytes, outcome, completes: false }, content, origins, log }
+    OpenedFile {
+        report: FileReport { id, name: name.to_owned(), size_bytes, outcome, completes: false },
+        content,
+        origins,
+        log,
+    }
 }
 
 /// Whether a file is called a tuner file and has nothing but comments, or nothing at all: a library takes it, and it

@@ -500,9 +500,7 @@ fn contradiction(result: &KeyResult, decision: Decision) -> Option<String> {
     let (of_auto, (auto_low, _)) = weighted(auto)?;
     let gain = |own: f64| (1.0 - own / of_auto) * 100.0;
     let is_against = |arm: &&ArmResult| match (weighted(arm), decision) {
-        (Some((own, _)), Decision::Deploy(at)) => {
-            result.arms[at as usize].arm == arm.arm && gain(own) < LEAST_GAIN_PCT
-        }
+        (Some((own, _)), Decision::Deploy(at)) => result.arms[at as usize].arm == arm.arm && gain(own) < LEAST_GAIN_PCT,
         (Some((own, (_, high))), Decision::Keep) => {
             high < auto_low && gain(own) >= LEAST_GAIN_PCT && arm.mean_ms >= auto.mean_ms
         }

@@ -428,7 +428,9 @@ impl LoadedTuning {
             }
         }
         if !is_as_saved && !self.files.saved_hashes.is_empty() {
-            notes.push("The opened model was saved with other settings; it is fitted again with those chosen now.".into());
+            notes.push(
+                "The opened model was saved with other settings; it is fitted again with those chosen now.".into(),
+            );
         }
         Ok(Trained { answer, groups: self.study.groups().to_vec(), training, folds, notes })
     }

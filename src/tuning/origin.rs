@@ -31,8 +31,7 @@ pub enum Aspect {
 
 impl Aspect {
     /// All of them, in the order of [`Origin::values`].
-    pub const ALL: [Self; 6] =
-        [Self::Library, Self::DataType, Self::Operation, Self::Launches, Self::Nodes, Self::Gpu];
+    pub const ALL: [Self; 6] = [Self::Library, Self::DataType, Self::Operation, Self::Launches, Self::Nodes, Self::Gpu];
 
     /// What differs, in words, such as `the library's version`.
     pub const fn words(self) -> &'static str {

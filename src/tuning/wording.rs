@@ -94,16 +94,14 @@ fn advice_sentence(recommendation: &Recommendation) -> String {
     };
     let keep = format!("Keep the default for {place}");
     match reason {
-        KeepReason::Same => {
-            match recommendation.default.filter(|default| default.configuration != choice) {
-                Some(default) => format!(
-                    "{keep}: it runs {} by itself, {} measured, and {choice} runs the same.",
-                    default.configuration,
-                    speed(&workload, default.busbw_gbps)
-                ),
-                None => format!("{keep}: it runs {choice} by itself{expected}."),
-            }
-        }
+        KeepReason::Same => match recommendation.default.filter(|default| default.configuration != choice) {
+            Some(default) => format!(
+                "{keep}: it runs {} by itself, {} measured, and {choice} runs the same.",
+                default.configuration,
+                speed(&workload, default.busbw_gbps)
+            ),
+            None => format!("{keep}: it runs {choice} by itself{expected}."),
+        },
         KeepReason::NotFaster => {
             let it = match recommendation.default {
                 Some(default) => format!("it measured {}", speed(&workload, default.busbw_gbps)),

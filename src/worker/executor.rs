@@ -177,7 +177,8 @@ impl Executor {
         let has_links = is_tuning && self.files.iter().any(is_sweep);
         let of = if is_tuning { report::Workbench::Topology } else { workbench };
         let is_own = |file: &&FileReport| {
-            is_tuning && (is_sweep(file) || file.completes) || (has_links || !is_tuning) && self.studied.contains(&(of, file.id))
+            is_tuning && (is_sweep(file) || file.completes)
+                || (has_links || !is_tuning) && self.studied.contains(&(of, file.id))
         };
         let folder = |file: &FileReport| file.name.find('/');
         let is_same =

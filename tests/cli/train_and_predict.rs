@@ -450,7 +450,8 @@ fn logs_tell_the_gpu_which_keeps_them_apart_and_names_the_file() {
     let export = |files: &[String], options: &[&str]| {
         let files: Vec<&str> = files.iter().map(String::as_str).collect();
         let path = folder.path().join("out.csv").display().to_string();
-        let command = [&["tuning", "export", "--reader", "rccl", "-o", &path], &files[..], &QUICK[..], options].concat();
+        let command =
+            [&["tuning", "export", "--reader", "rccl", "-o", &path], &files[..], &QUICK[..], options].concat();
         let output = collectune(&command);
         succeeded(&output);
         (String::from_utf8(output.stdout.clone()).unwrap(), stderr(&output))

@@ -517,7 +517,8 @@ fn notes_say_how_stalled_runs_are_used_once() {
     }
     rows[9] = cells.join(",");
     let stalled = write(&folder, "runs.csv", rows.join("\n"));
-    let lines = |told: &str| told.lines().filter(|line| line.contains("stalled")).map(str::to_owned).collect::<Vec<_>>();
+    let lines =
+        |told: &str| told.lines().filter(|line| line.contains("stalled")).map(str::to_owned).collect::<Vec<_>>();
     for (option, used) in [("--json", "all set aside"), ("--keep-stalls", "all used")] {
         let told = lines(&said(&["tuning", "train", &stalled, "--test-split", "0", "--trees", "5", option], 0));
         assert!(told.len() == 1 && told[0].contains(used), "{told:?}");
@@ -544,7 +545,8 @@ fn a_model_that_is_fitted_with_other_settings_does_not_count_as_changed() {
     let sweep = simulated(&folder);
     let model = folder.path().join("a.json").display().to_string();
     said(&["tuning", "train", &sweep, "--test-split", "0", "--trees", "5", "--save", &model], 0);
-    let predict = ["tuning", "predict", "--model", &model, "--collective", "all_reduce", "--nodes", "1", "--ranks", "8"];
+    let predict =
+        ["tuning", "predict", "--model", &model, "--collective", "all_reduce", "--nodes", "1", "--ranks", "8"];
     for (options, notes) in [(&[][..], false), (&["--minimum-gain", "3"], false), (&["--seed", "4"], true)] {
         let told = said(&[&predict[..], options].concat(), 0);
         assert!(!told.contains("predicts differently"), "{told}");

@@ -821,7 +821,15 @@ fn chunks_of_an_all_reduce_are_summed_and_copied_one_after_the_other() {
     assert_eq!(verified(&twice).faults, [] as [String; 0], "a whole sum may be sent again");
     // The part of node 0 comes to node 3 on two ways, in sums of which none contains the other.
     let mut twice: Vec<_> = doubling.into_iter().filter(|(.., chunk, _)| *chunk != 0).collect();
-    twice.extend([(0, 1, 0, 30), (0, 2, 0, 30), (1, 3, 0, 31), (2, 3, 0, 31), (3, 2, 0, 33), (3, 1, 0, 33), (1, 0, 0, 34)]);
+    twice.extend([
+        (0, 1, 0, 30),
+        (0, 2, 0, 30),
+        (1, 3, 0, 31),
+        (2, 3, 0, 31),
+        (3, 2, 0, 33),
+        (3, 1, 0, 33),
+        (1, 0, 0, 34),
+    ]);
     assert!(!verified(&twice).faults.is_empty());
 }
 

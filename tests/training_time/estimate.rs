@@ -679,7 +679,9 @@ fn a_measured_step_that_cannot_fit_is_not_used() {
         let table = format!("gpus,step_s,micro_batch,recompute\n64,5.4,{micro_batch},none\n");
         let own = own_steps::read_text(&table, &mut Problems::default()).unwrap();
         let own: Vec<NamedStep> = own.into_iter().map(|step| ("steps.csv".to_owned(), step)).collect();
-        EstimateSettings::default().answer(&model, &catalogue, &own, &[], |_| std::ops::ControlFlow::Continue(())).unwrap()
+        EstimateSettings::default()
+            .answer(&model, &catalogue, &own, &[], |_| std::ops::ControlFlow::Continue(()))
+            .unwrap()
     };
     assert_eq!((step("1").own_steps, step("16").own_steps), (1, 0));
     let why = &step("16").unused_steps[0];
@@ -691,12 +693,8 @@ fn layouts_that_interleaving_has_no_place_for_are_refused() {
     let (catalogue, model) = (Catalogue::built_in(), known("llama-3.1-8b").unwrap());
     let answer = |stack: Stack, virtual_stages: u32, batch: u64| {
         let layout = GivenLayout { pipeline: 8, virtual_stages, ..GivenLayout::default() };
-        let settings = EstimateSettings {
-            layout: Some(layout),
-            stack,
-            global_batch: Some(batch),
-            ..EstimateSettings::default()
-        };
+        let settings =
+            EstimateSettings { layout: Some(layout), stack, global_batch: Some(batch), ..EstimateSettings::default() };
         let go_on = |_| std::ops::ControlFlow::Break(());
         settings.answer(&model, &catalogue, &[], &[], go_on).map_err(|error| error.to_string())
     };
@@ -712,8 +710,7 @@ fn the_search_tries_every_micro_batch_and_number_of_parts() {
     let catalogue = Catalogue::built_in();
     let go_on = |_| std::ops::ControlFlow::Continue(());
     let best = |name: &str, gpus: u64, sequence: u32, batch: u64| {
-        let settings =
-            EstimateSettings { gpus, sequence, global_batch: Some(batch), ..EstimateSettings::default() };
+        let settings = EstimateSettings { gpus, sequence, global_batch: Some(batch), ..EstimateSettings::default() };
         settings.answer(&known(name).unwrap(), &catalogue, &[], &[], go_on).unwrap()
     };
     let small = best("gpt2-xl", 8, 1024, 360);
@@ -863,7 +860,8 @@ fn schedules_refuse_what_they_have_no_place_for_and_say_where_they_change_nothin
         };
         settings.answer(&model, &catalogue, &[], &[], |_| std::ops::ControlFlow::Break(()))
     };
-    let stages = |pipeline: u32, virtual_stages: u32| GivenLayout { pipeline, virtual_stages, ..GivenLayout::default() };
+    let stages =
+        |pipeline: u32, virtual_stages: u32| GivenLayout { pipeline, virtual_stages, ..GivenLayout::default() };
     // 64 GPUs: 32 replicas with two stages, 16 with four.
     for (layout, batch, needs) in [
         (stages(4, 1), 16 * 7, Some("an even number of micro-batches")),
@@ -884,7 +882,8 @@ fn schedules_refuse_what_they_have_no_place_for_and_say_where_they_change_nothin
     assert!(answer(Schedule::ZeroBubble2, stages(2, 2), 256).is_err());
     let time = |chunks: u32| answer(Schedule::ZeroBubble, stages(4, chunks), 128).unwrap().step.time_us;
     assert!(time(2) < time(1));
-    let said = |schedule: Schedule, layout: GivenLayout| listing::notes(&answer(schedule, layout, 128).unwrap()).join("; ");
+    let said =
+        |schedule: Schedule, layout: GivenLayout| listing::notes(&answer(schedule, layout, 128).unwrap()).join("; ");
     let alone = said(Schedule::DualPipe, stages(1, 2));
     assert!(alone.contains("The schedule dualpipe changes nothing: the layout has one stage"), "{alone}");
     assert!(alone.contains("2 chunks per stage change nothing: the layout has one stage"), "{alone}");

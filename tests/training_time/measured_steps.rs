@@ -405,6 +405,22 @@ fn steps_over_several_nodes_are_calibrated() {
         assert!(found.cross_validated.regret <= 5.5, "{}", found.cross_validated.regret);
         assert!((85.0..=95.0).contains(&found.coverage), "{}", found.coverage);
     }
+    // Repeats of few layouts determine no coefficients, and are no test of each other.
+    let repeats = |layouts: usize| -> Vec<Measured> {
+        (0..36)
+            .map(|at| Measured {
+                time_us: runs[at % layouts].time_us * (1.0 + 0.001 * at as f64),
+                ..runs[at % layouts].clone()
+            })
+            .collect()
+    };
+    let catalogue = &bundle().catalogue;
+    let calibrated = |steps: &[Measured]| calibrate(steps, Vec::new(), Mode::Default, Terms::Four, catalogue, &library);
+    let why = calibrated(&repeats(2)).unwrap_err().to_string();
+    assert!(why.starts_with("measured steps of 2 layouts can be predicted; at least 10 are needed"), "{why}");
+    let [twelve, once] =
+        [repeats(12), runs[..12].to_vec()].map(|steps| calibrated(&steps).unwrap().cross_validated.mape);
+    assert!(twelve > 0.7 * once, "{twelve} {once}");
 }
 
 #[test]

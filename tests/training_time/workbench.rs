@@ -420,7 +420,11 @@ fn an_estimated_step_takes_curves_and_other_times() {
     let layout = "e.given=1&e.tp=8&e.b=1";
     bench.choose(choices(layout), &mut Silent).unwrap();
     let before = reported(&bench);
-    assert!(before.contains("Tensor groups all_reduce 1×8 32 MiB") && before.contains("these times and curves can be changed"), "{before}");
+    assert!(
+        before.contains("Tensor groups all_reduce 1×8 32 MiB")
+            && before.contains("these times and curves can be changed"),
+        "{before}"
+    );
 
     let mut passed = choices(layout);
     let curve = |nodes: u32, us: f64| {

@@ -228,7 +228,8 @@ fn executor() -> Executor {
         problems: Problems::default(),
         notes: Vec::new(),
     };
-    opened.files = vec![FileReport { id: 0, name: "/home/me/sweep.csv".to_owned(), size_bytes: 1, outcome, completes: false }];
+    opened.files =
+        vec![FileReport { id: 0, name: "/home/me/sweep.csv".to_owned(), size_bytes: 1, outcome, completes: false }];
     opened.documents.jobs.push((1, job()));
     opened.documents.confs.push((2, b"allreduce,0,131072,ring,simple,8,2,16\nalltoall,0,1,RING,ll,1,1,8\n".to_vec()));
     let mut executor = Executor::default();

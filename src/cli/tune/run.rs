@@ -454,7 +454,9 @@ impl Campaign {
             return self.deployed(&whole, "not confirmed by an A/B");
         }
         if !whole.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
-            return Ok(Deployment::None(format!("nothing is faster than the default by enough for a rule ({CANDIDATE})")));
+            return Ok(Deployment::None(format!(
+                "nothing is faster than the default by enough for a rule ({CANDIDATE})"
+            )));
         }
         if own_rules(&self.folder.settings, &whole) == 0 {
             return self.deployed(&whole, "not confirmed by an A/B, which can't judge the rules of this reader");

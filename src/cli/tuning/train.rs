@@ -172,7 +172,9 @@ fn split(split: &RandomSplit) -> String {
     };
     let rows = vec![row("training", &split.train), row("test", &split.test)];
     let (share, seed, table) = (split.share * 100.0, split.seed, table("", ["rows", "R²", "MAE GB/s"], rows));
-    format!("Random split, {share:.0} % held out, seed {seed}; repeats of one point may be on both sides, so these errors are too low\n{table}")
+    format!(
+        "Random split, {share:.0} % held out, seed {seed}; repeats of one point may be on both sides, so these errors are too low\n{table}"
+    )
 }
 
 fn importances(importances: &[Importance]) -> String {

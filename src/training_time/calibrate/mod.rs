@@ -15,6 +15,7 @@ use crate::{
     learn::nnls::non_negative,
     math::{Stream, ascending, ln, quantile},
     order::CompactSort,
+    units::count,
 };
 
 /// The number of folds of a repeat.
@@ -244,7 +245,8 @@ impl Applied {
 pub enum CalibrateError {
     /// Fewer layouts than can be learnt from; with the first steps that were left out, and why.
     #[error(
-        "measured steps of {0} layouts can be predicted; at least {least} are needed to calibrate{left_out}",
+        "measured steps of {layouts} can be predicted; at least {least} are needed to calibrate{left_out}",
+        layouts = count(*.0 as u64, "layout"),
         least = 2 * FOLDS,
         left_out = left_out_sentences(.1)
     )]

@@ -11,7 +11,9 @@ impl Calibration {
     /// In words, with the cluster that the steps ran on, and what of it holds for the run's model.
     pub fn sentence(&self, ran_on: &str, samples: &str, applied: &Applied) -> String {
         let other = if applied.is_used && !ran_on.eq_ignore_ascii_case(samples) {
-            format!("; if {samples} is another cluster than {ran_on}, the coefficient of the exchange is of another network")
+            format!(
+                "; if {samples} is another cluster than {ran_on}, the coefficient of the exchange is of another network"
+            )
         } else {
             String::new()
         };

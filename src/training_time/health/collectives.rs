@@ -100,7 +100,8 @@ impl Rows<'_> {
             let is_large = |row: &CollectiveRow| row.elements >= LARGE_ELEMENTS;
             if self.rows.iter().any(is_large) && fastest < LEAST_GBPS {
                 let fastest = significant(fastest);
-                let what = format!("all {} have at most {fastest} GB/s of bus bandwidth: are its times nanoseconds?", all());
+                let what =
+                    format!("all {} have at most {fastest} GB/s of bus bandwidth: are its times nanoseconds?", all());
                 let effect = "Its messages would cost far more than on any network";
                 self.raise(health, Rule::FarAbove, (0..self.rows.len()).collect(), what, effect);
             }

@@ -102,9 +102,26 @@ impl TrainingSettings {
             )*};
         }
         take!(
-            sequence, micro_batch, global_batch, micro_batches, tensor, pipeline, context, expert, data, replicate,
-            virtual_stages, sequence_parallel, distributed_optimizer, zero, overlap_reduce, overlap_gather, recompute,
-            precision, fp8, schedule,
+            sequence,
+            micro_batch,
+            global_batch,
+            micro_batches,
+            tensor,
+            pipeline,
+            context,
+            expert,
+            data,
+            replicate,
+            virtual_stages,
+            sequence_parallel,
+            distributed_optimizer,
+            zero,
+            overlap_reduce,
+            overlap_gather,
+            recompute,
+            precision,
+            fp8,
+            schedule,
         );
         self.software = self.software.or(other.software);
         different

@@ -173,7 +173,8 @@ fn training(of: &mut Tables<'_>) -> Result<TrainingSettings> {
     if replicated.is_none() && sharded.is_none() && of.find(&DATA, "data_parallel_replicate_degree").is_some() {
         of.ask(
             "data_parallel_replicate_degree",
-            "it is -1 as data_parallel_shard_degree is: only one of them can be what the rest gives; 1 counts".to_owned(),
+            "it is -1 as data_parallel_shard_degree is: only one of them can be what the rest gives; 1 counts"
+                .to_owned(),
         );
     }
     let replicated = replicated.unwrap_or(1);

@@ -109,7 +109,9 @@ pub enum TraceError {
     )]
     NoStep,
     /// Steps overlap.
-    #[error("is a trace in which steps overlap, as of several ranks in one file: give the trace of each rank by itself")]
+    #[error(
+        "is a trace in which steps overlap, as of several ranks in one file: give the trace of each rank by itself"
+    )]
     SeveralRanks,
     /// Only the host was traced.
     #[error("is a trace without kernels of a GPU in its steps: trace with ProfilerActivity.CUDA as well")]

@@ -415,13 +415,13 @@ impl LoadedTuning {
     /// # Errors
     /// Returns an error if there is too little to learn from, or the parameters are outside their range.
     pub fn train(&mut self, parameters: Parameters, progress: &mut dyn Progress) -> Result<Trained, TuningStudyError> {
-        let answer = self.study.train(parameters.clone(), progress)?.to_vec();
+        let is_as_saved = self.saved_parameters.as_ref().is_none_or(|saved| saved.fits_like(&parameters));
+        let answer = self.study.train(parameters, progress)?.to_vec();
         let points = &self.study.sweep().points;
         let folds = validate::all_folds(points).into_iter().map(|_| 1.0).collect();
         let training = postcard::to_allocvec(points)?;
         let mut notes = Vec::new();
         // A file's own model is only the same where nothing else was loaded beside it, and with the same settings.
-        let is_as_saved = self.saved_parameters.as_ref().is_none_or(|saved| saved.fits_like(&parameters));
         for hash in &self.files.saved_hashes {
             if is_as_saved {
                 notes.extend(self.study.differs_from(hash)?);

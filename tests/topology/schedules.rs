@@ -813,7 +813,7 @@ fn chunks_of_an_all_reduce_are_summed_and_copied_one_after_the_other() {
         // The first step must be over before the second; when that ends is no matter.
         let mut late = doubling.clone();
         late[index].3 += 20;
-        let is_first_step = doubling[index].3 % 2 == 0;
+        let is_first_step = doubling[index].3.is_multiple_of(2);
         assert_eq!(verified(&late).faults.is_empty(), !is_first_step, "late {index}");
     }
     let mut twice = doubling.clone();

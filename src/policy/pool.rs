@@ -78,8 +78,8 @@ impl Pool {
         self.lines.iter().map(line).collect::<Option<_>>().filter(|_| self.contradicted().is_none())
     }
 
-    /// An arm that ran at another rate than its propensities say, by its index in [`Pool::arms`], with how many times as
-    /// often; the one that is farthest from once. `None` where a line has no propensity, or chance explains the rates.
+    /// An arm that ran at another rate than its propensities say, by its index in [`Pool::arms`], with how many times
+    /// as often; the one that is farthest from once. `None` where a line has no propensity, or chance explains the rates.
     ///
     /// The mean of 1/p over the lines of an arm, and 0 over the others, is 1 where p is the probability of the choice.
     /// Lines without a choice (p of 1, as in turns at the beginning) don't count. Choices that hold for several lines

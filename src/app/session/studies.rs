@@ -105,8 +105,8 @@ impl Session {
         }
     }
 
-    /// Sets the choices of an address, and studies if they differ from the current ones. A training that was cancelled is
-    /// not begun by a step back to another panel.
+    /// Sets the choices of an address, and studies if they differ from the current ones. A training that was cancelled
+    /// is not begun by a step back to another panel.
     pub fn choose_all(self, workbench: Workbench, choices: Choices) {
         let state = self.state_of(workbench);
         state.drag.set_value(None);

@@ -77,8 +77,8 @@ struct LinkArguments {
     #[arg(long, value_name = "GIB/S", value_parser = positive())]
     bandwidth: Option<f64>,
 
-    /// Latency in ns between groups, along all dimensions of a grid but the last, of some links of a random graph, or of
-    /// the network [default: twogroups 1000, else as --latency]
+    /// Latency in ns between groups, along all dimensions of a grid but the last, of some links of a random graph, or
+    /// of the network [default: twogroups 1000, else as --latency]
     #[arg(long, value_name = "NS", value_parser = positive())]
     slow_latency: Option<f64>,
 

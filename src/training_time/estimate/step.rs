@@ -61,8 +61,8 @@ impl Schedule {
 
     /// How long a stage waits in a step: `p` stages, `m` micro-batches, forward `f`, input gradient `b` and weight
     /// gradient `w` of a micro-batch on a stage, `v` chunks per stage. Closed forms for equal stages, which hold for
-    /// `m` ≥ `p`; with fewer, no less than the way of one micro-batch through all stages and back leaves. Chunks shorten
-    /// the wait of those schedules that [interleave](Self::interleaves).
+    /// `m` ≥ `p`; with fewer, no less than the way of one micro-batch through all stages and back leaves. Chunks
+    /// shorten the wait of those schedules that [interleave](Self::interleaves).
     pub fn bubble(self, [p, m]: [f64; 2], [f, b, w]: [f64; 3], v: f64) -> f64 {
         let way = if self == Self::OneForwardOneBackward { p * (f + b + w) } else { p * (f + b) + w };
         let waits = match self {

@@ -66,8 +66,8 @@ impl Devices {
     /// The most devices of a list; real runs have fewer.
     const MAX: usize = 1 << 20;
 
-    /// Adds a device, of which `name` is a text with the GPU's name. Ranks count from 0 in each group of ranks; only the
-    /// first group is counted.
+    /// Adds a device, of which `name` is a text with the GPU's name. Ranks count from 0 in each group of ranks; only
+    /// the first group is counted.
     pub(super) fn add(&mut self, rank: u32, group: u32, host: &str, pid: &str, name: &str) {
         if group == 0 && self.ranks.len() < Self::MAX && self.ranks.insert(rank) {
             self.hosts.insert(number_of(host));

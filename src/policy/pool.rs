@@ -79,7 +79,8 @@ impl Pool {
     }
 
     /// An arm that ran at another rate than its propensities say, by its index in [`Pool::arms`], with how many times
-    /// as often; the one that is farthest from once. `None` where a line has no propensity, or chance explains the rates.
+    /// as often; the one that is farthest from once. `None` where a line has no propensity, or chance explains the
+    /// rates.
     ///
     /// The mean of 1/p over the lines of an arm, and 0 over the others, is 1 where p is the probability of the choice.
     /// Lines without a choice (p of 1, as in turns at the beginning) don't count. Choices that hold for several lines

@@ -114,7 +114,12 @@ fn untold(folder: &TempDir) -> (String, String) {
     }
     let header = "# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor parallelism,\
                   data parallelism,pipeline parallelism,iteration time (ms)\n";
-    let rows: String = (0..12).map(|step| format!("2,16,8,1024,16,24,1024,1,1,2,0.{}\n", 372_160 + step)).collect();
+    // Twelve layouts: of each step another number of micro-batches.
+    let row = |step: u32| {
+        let (batch, seconds) = (16 * (step + 1), 0.37 + 0.1 * f64::from(step));
+        format!("2,{batch},8,1024,16,24,1024,1,1,2,{seconds:.5}\n")
+    };
+    let rows: String = (0..12).map(row).collect();
     let steps = write(folder, "steps.csv", format!("{header}{rows}"));
     (folder.path().join("simulated").display().to_string(), steps)
 }
@@ -153,7 +158,7 @@ fn what_files_do_not_tell_is_asked_and_answered() {
     // They are of one model, and the run is of another.
     assert!(said.contains("not calibrated: all of the 12 measured steps"), "{said}");
     // A table that the bundle has besides is not the one that is named.
-    let own = fs::read_to_string(&steps).unwrap().replace(",0.", ",1.");
+    let own = fs::read_to_string(&steps).unwrap().replace("1,1,2,0.", "1,1,2,1.");
     fs::write(format!("{samples}/own.csv"), own).unwrap();
     let said = text(&collectune(&calibrate).stderr);
     assert!(!said.contains("--calibrate takes one table"), "{said}");

@@ -339,7 +339,7 @@ fn a_choice_of_a_file_follows_the_file() {
         ("ring.csv", RING.as_bytes()),
         ("last.csv", pair.as_bytes()),
     ]);
-    page.choose("Graph", "Links of ring");
+    page.choose("Graph", "ring.csv");
     page.wait_for_text("all_gather over ring in 80.125 µs");
     page.wait_until_idle();
     page.unfold();
@@ -348,6 +348,7 @@ fn a_choice_of_a_file_follows_the_file() {
     page.wait_until_idle();
     page.wait_for_text("all_gather over ring in 80.125 µs");
     // Without the file the usual one counts.
+    page.unfold();
     page.click("button", "Close ring.csv");
     page.wait_for_text("all_gather over last in");
     page.wait_until_idle();

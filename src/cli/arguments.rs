@@ -449,8 +449,8 @@ impl Machine {
 
     /// With the library that was given, or is that of the GPU, or else that of `told`, what measurements say of theirs.
     pub(super) fn with(self, library: Option<Library>, told: Option<Platform>) -> Platform {
-        let of_gpu = self.gpu.map(|gpu| if matches!(gpu, Gpu::Sm(_)) { Library::Nccl } else { Library::Rccl });
-        let library = library.or(of_gpu).or(told.map(|told| told.library)).unwrap_or_default();
+        let library =
+            library.or_else(|| self.gpu.map(Library::from)).or(told.map(|told| told.library)).unwrap_or_default();
         let told = told.filter(|told| told.library == library).unwrap_or_default();
         let (version, gpu) = (self.library_version.or(told.version), self.gpu.or(told.gpu));
         Platform { version, gpu, ..self.of(library) }

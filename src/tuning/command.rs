@@ -59,13 +59,13 @@ pub(super) fn commands(
     let own_limits_differ = settings.own_limits != settings.parameters.search;
     match settings.panel {
         // Nothing is learnt from the default alone.
-        Panel::Answer if !sweeps.is_empty() && !of.has_choice() => {
+        Panel::Answer if !sweeps.is_empty() && !tuning.study.has_choice() => {
             let mut command = Command::new("report", sweeps);
             of.set(&mut command, "--set");
             commands.lines.push(command);
         }
         Panel::Answer => commands.lines.extend(of.predict(!own_limits_differ)),
-        Panel::Noise | Panel::HeatMap | Panel::Model if !of.has_choice() => {}
+        Panel::Noise | Panel::HeatMap | Panel::Model if !tuning.study.has_choice() => {}
         Panel::Noise => commands.lines.extend(of.predict(false).map(|mut command| {
             command.word("--all-columns");
             command
@@ -99,11 +99,6 @@ pub(super) fn commands(
 }
 
 impl Panels<'_> {
-    /// Whether something else than the default was measured, without which nothing is learnt.
-    fn has_choice(&self) -> bool {
-        self.tuning.study.groups().iter().any(|group| group.points > 0)
-    }
-
     /// A command on the sweeps, if there are some.
     fn of_sweeps(&self, words: &str) -> Option<Command> {
         (!self.sweeps.is_empty()).then(|| Command::new(words, self.sweeps))
@@ -292,7 +287,7 @@ impl Panels<'_> {
         let (mut command, plan) = (self.of_sweeps("tuning plan")?, &self.settings.plan);
         let jobs = self.names(&self.tuning.files.jobs);
         jobs.iter().filter(|job| !self.sweeps.contains(job)).for_each(|job| command.file(job));
-        if self.has_choice() {
+        if self.tuning.study.has_choice() {
             command.word("--learn");
         }
         self.options(&mut command, &[("launches", "--runs"), ("repeats", "--repeats"), ("launcher", "--launcher")]);

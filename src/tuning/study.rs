@@ -528,6 +528,11 @@ impl TuningStudy {
         validation.map_or(&[], |validation| &validation.deployed)
     }
 
+    /// Whether something else than the library's default was measured, without which nothing is learnt.
+    pub fn has_choice(&self) -> bool {
+        self.groups.iter().any(|group| group.points > 0)
+    }
+
     /// Sentences on the stalled runs as they are used now, and, once validated, on where a baseline answers instead of
     /// the model.
     pub fn notes(&self) -> Vec<String> {

@@ -195,7 +195,7 @@ impl Campaign {
             // What is repeated and deployed is what the model recommends, as the page does with the same logs.
             if !is_search && let Some(loaded) = measured.loaded() {
                 if let SearchStep::Done(why) = &step
-                    && loaded.study.groups().iter().all(|group| group.points == 0)
+                    && !loaded.study.has_choice()
                 {
                     return refuse(format!(
                         "{}; the default was measured and nothing else: give more time (--budget) or more launches \

@@ -69,9 +69,9 @@ pub enum DeviceError {
     UnknownKernels {
         /// The GPU's name in the catalogue.
         name: String,
-        /// What its entry names.
+        /// The value of `kernels` in its entry.
         kernels: String,
-        /// What could be named.
+        /// The names of measured kernels, with commas between them.
         known: String,
     },
     /// The GPU does not compute in this precision.

@@ -162,7 +162,7 @@ pub enum LayoutError {
         schedule: &'static str,
         /// What it needs, in words.
         needs: &'static str,
-        /// The number of stages.
+        /// Stages of the pipeline (`pp`) that were asked for.
         stages: u32,
         /// Micro-batches of a replica in a step.
         micro_batches: u64,

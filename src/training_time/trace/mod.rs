@@ -108,7 +108,7 @@ pub enum TraceError {
          with a schedule"
     )]
     NoStep,
-    /// Steps overlap.
+    /// Steps have more than a hundredth of their time in common, as where traces of several ranks stand in one file.
     #[error(
         "is a trace in which steps overlap, as of several ranks in one file: give the trace of each rank by itself"
     )]

@@ -84,9 +84,10 @@ impl Tuning {
 
     /// Whether there are measurements to learn from, and the last training with the chosen parameters did not fail.
     fn can_learn(&self) -> bool {
-        let groups = self.loaded.study.groups();
-        let is_measured = groups.iter().any(|group| group.points > 0);
-        is_measured && groups.len() <= MAX_TRAINED_GROUPS && self.failed.as_ref() != Some(&self.settings.parameters)
+        let study = &self.loaded.study;
+        study.has_choice()
+            && study.groups().len() <= MAX_TRAINED_GROUPS
+            && self.failed.as_ref() != Some(&self.settings.parameters)
     }
 
     fn learn(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {

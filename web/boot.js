@@ -99,6 +99,8 @@
     if (!response.ok) throw new Error(`${new URL(url).pathname}: ${response.status} ${response.statusText}`);
     return response;
   };
+  // Browsers keep a host's refusals as well: what was refused is asked for once more, past what the browser holds.
+  const getAnew = (url, options) => get(url, options).catch(() => get(url, { ...options, cache: "reload" }));
   // Content-Length counts what travels, which is compressed; the build has written down how much is left of it here.
   const show = async (response, total) => {
     const text = document.getElementById("boot-bytes");
@@ -129,7 +131,7 @@
     });
 
   const link = document.getElementById("page-wasm");
-  const module = get(link.href, { mode: "cors", credentials: "same-origin" }).then((response) => {
+  const module = getAnew(link.href, { mode: "cors", credentials: "same-origin" }).then((response) => {
     // Counted on a copy: what is compiled has to be the response itself, or the browser can't keep the result.
     show(response.clone(), Number(link.dataset.bytes)).catch(() => {});
     return compile(response);
@@ -138,13 +140,10 @@
   // The name of the workers' code, which the build has written down.
   const { worker } = document.documentElement.dataset;
   let parts;
-  let cache = "default";
   page.parts = () => {
-    const part = (ending) => get(new URL(worker + ending, location), { cache });
+    const part = (ending) => getAnew(new URL(worker + ending, location));
     parts ??= all([part("_bg.wasm").then(compile), part(".js").then((response) => response.text())]).catch((error) => {
       parts = undefined;
-      // Browsers keep a host's refusals as well.
-      cache = "reload";
       throw error;
     });
     return parts;

@@ -125,23 +125,35 @@ impl List<'_> {
 
     fn precision(&mut self) {
         let wanted = &self.run.execution.precision;
-        let operators = self.cluster.operators.iter().map(|samples| &samples.precision);
-        let mut held: Vec<&String> =
-            operators.chain(self.cluster.collectives.iter().map(|samples| &samples.precision)).collect();
-        held.compact_sort();
-        held.dedup();
-        if !held.is_empty() && !held.contains(&wanted) {
-            let held: Vec<&str> = held.into_iter().map(String::as_str).collect();
-            let held = held.join(", ");
-            let sentence =
-                format!("The run is {wanted}, the samples are {held}: these are used, and marked extrapolated");
-            self.push(
-                NeededSamples::Precision(wanted.clone()),
-                "everything",
-                Some(format!("samples in {held}")),
-                sentence,
-            );
+        let operators = self.cluster.operators.iter().map(|samples| (samples.operator.as_str(), &samples.precision));
+        let collectives = self.cluster.collectives.iter().map(|of| (family_of(&of.collective), &of.precision));
+        let held: Vec<(&str, &String)> = operators.chain(collectives).collect();
+        let names = |is_wanted: bool| {
+            let mut names: Vec<&str> = Vec::new();
+            for (name, _) in &held {
+                let has_wanted = held.iter().any(|(of, precision)| of == name && *precision == wanted);
+                if has_wanted == is_wanted && !names.contains(name) {
+                    names.push(name);
+                }
+            }
+            names
+        };
+        let others = names(false);
+        if others.is_empty() {
+            return;
         }
+        let of_others = held.iter().filter(|(name, _)| others.contains(name));
+        let mut precisions: Vec<&str> = of_others.map(|(_, precision)| precision.as_str()).collect();
+        precisions.compact_sort();
+        precisions.dedup();
+        let precisions = precisions.join(", ");
+        let is_all = names(true).is_empty();
+        let of = if is_all { String::new() } else { format!(" of {}", others.join(", ")) };
+        let sentence =
+            format!("The run is {wanted}, the samples{of} are {precisions}: these are used, and marked extrapolated");
+        let purpose = if is_all { "everything".to_owned() } else { others.join(", ") };
+        let instead = format!("samples in {precisions}");
+        self.push(NeededSamples::Precision(wanted.clone()), &purpose, Some(instead), sentence);
     }
 
     fn is_sampled(&self, name: &str) -> bool {

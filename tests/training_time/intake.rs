@@ -400,6 +400,14 @@ fn what_a_run_lacks_is_named() {
     let complete = bring_together(files.clone(), &Vec::new());
     let configured = &complete.runs[0];
     assert_eq!(needs(&complete, &configured.run, &configured.functions, Mode::Default), []);
+    // One operator in another precision.
+    let mut mixed = complete.clone();
+    let gelu = mixed.clusters[0].operators.iter_mut().find(|samples| samples.operator == "gelu").unwrap();
+    gelu.precision = "bf16".to_owned();
+    let found = needs(&mixed, &configured.run, &configured.functions, Mode::Default);
+    let said: Vec<(&str, &str)> = found.iter().map(|need| (need.sentence.as_str(), need.purpose.as_str())).collect();
+    let expected = "The run is fp16, the samples of gelu are bf16: these are used, and marked extrapolated";
+    assert_eq!(said, [(expected, "gelu")]);
     // Over four nodes, in another precision, and without an operator.
     let mut run = configured.run.clone();
     (run.layout.tensor, run.layout.data) = (8, 4);

@@ -99,8 +99,9 @@ pub fn run() {
 
 #[component]
 fn App() -> impl IntoView {
-    provide_context(ActiveTheme::new());
-    provide_context(Printing::new());
+    let printing = Printing::new();
+    provide_context(ActiveTheme::new(printing));
+    provide_context(printing);
     provide_context(Links::default());
     provide_context(ShownLine::new());
     let fragment = history::fragment();

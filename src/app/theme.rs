@@ -6,6 +6,7 @@ use web_sys::MediaQueryListEvent;
 
 use crate::{
     app::{
+        printing::Printing,
         reactive::{effect, handler},
         signal::{RwSignal, Signal, memo},
     },
@@ -32,8 +33,8 @@ const SETTINGS: [(ThemeSetting, &str, &str); 3] = [
 pub struct ActiveTheme(Signal<Theme>, RwSignal<ThemeSetting>);
 
 impl ActiveTheme {
-    /// Follows the system, the stored choice, and other tabs.
-    pub fn new() -> Self {
+    /// Follows the system, the stored choice, and other tabs. What is drawn is light while the browser prints.
+    pub fn new(Printing(is_printing): Printing) -> Self {
         let setting =
             RwSignal::new(parse_setting(storage().and_then(|storage| storage.get_item("theme").ok()?).as_deref()));
         let query = window().match_media("(prefers-color-scheme: dark)").ok().flatten();
@@ -54,6 +55,7 @@ impl ActiveTheme {
             }
         });
         let theme = memo(move || match (setting.get(), system_is_dark.get()) {
+            _ if is_printing.get() => Theme::Light,
             (ThemeSetting::Dark, _) | (ThemeSetting::System, true) => Theme::Dark,
             _ => Theme::Light,
         });

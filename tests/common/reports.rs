@@ -242,6 +242,32 @@ proptest! {
 }
 
 #[test]
+fn longer_links_of_other_tables_hold_their_first_rows() {
+    let mut report = filled("spans", 1.5);
+    let row = |at: u32| vec![Entry::text(format!("link {}", at * at % 10_007)), Entry::text(format!("{at}"))];
+    let columns = ["Link", "Uses"].map(|name| Column::words(name, "")).to_vec();
+    report.sections[0].tables[0].listing = Listing { columns, rows: (0..3000).map(row).collect() };
+    report.sections[0].files[0].text = (0..9000_u32).map(|at| format!("{}\n", at * at % 10_007)).collect();
+    let [small, medium, full] = link::encode(&report, 100);
+    let rows = |link: &link::Link| link::decode(&link.fragment).unwrap().sections[0].tables[0].listing.rows.len();
+    assert!(small.fits && medium.fits && full.fits);
+    assert_eq!((rows(&medium), rows(&full)), (20, 20));
+    assert!(full.left_out.contains(&"rows of tables after the first 20".to_owned()), "{:?}", full.left_out);
+    assert!(full.left_out.contains(&"files".to_owned()), "{:?}", full.left_out);
+}
+
+#[test]
+fn a_chart_of_measured_points_alone_goes_with_them() {
+    let mut report = filled(&"words ".repeat(2000), 1.5);
+    let points = (0..4000).map(|at| Point::new(f64::from(at), f64::from(at * at % 997), String::new())).collect();
+    let chart = &mut report.sections[0].charts[0];
+    (chart.series[0].mark, chart.series[0].colour, chart.series[0].points) = (Mark::Dots, Colour::Muted, points);
+    for (coarse, _) in link::for_link(&report) {
+        assert!(coarse.sections[0].charts.iter().all(|chart| !chart.series.is_empty()));
+    }
+}
+
+#[test]
 fn the_smallest_form_is_of_rows_that_sizes_share() {
     let mut report = to_deploy(&["deploy".to_owned()], 8);
     let note = Note { about: "two: 64 KiB".to_owned(), text: "Ours.".to_owned() };

@@ -129,7 +129,17 @@ pub fn HeatMap() -> impl IntoView {
         let value = if with_default { "default".to_owned() } else { String::new() };
         session.choose_keys(Workbench::Tuning, &[("h", value)]);
     };
+    let has_none = move || {
+        session.tuning.view.with(|view: &Option<Arc<View>>| view.as_ref().is_some_and(|v| v.heat_map.is_none()))
+    };
     view! {
+        <Show when=has_none>
+            <section class="panel">
+                <p>
+                    "The sweep has only the library's default here. The heat map compares configurations, each measured with NCCL_ALGO, NCCL_PROTO and the channels set."
+                </p>
+            </section>
+        </Show>
         <Show when=move || chart.with(Option::is_some)>
             <section class="panel heat-map">
                 <label class="check" hidden=move || !has_default()>

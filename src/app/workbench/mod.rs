@@ -10,6 +10,7 @@ use super::{
     chart::ChartView,
     command_line::CopyCommand,
     files::Files,
+    focus::Focus,
     list::ListLimit,
     measure::NoFileYet,
     network::NetworkView,
@@ -256,8 +257,12 @@ pub fn why_unanswered(session: Session, workbench: Workbench) -> Option<AnyView>
     let state = session.state_of(workbench);
     // Where the form was never shown, a wrong choice of an address can't be mended in it.
     let has_choices = workbench != Workbench::Tuning && state.choices.with(|choices| !choices.is_empty());
+    let focus: Focus = expect_context();
     let reset = move || {
-        let click = handler(move |_| session.choose_all(workbench, Choices::default()));
+        let click = handler(move |_| {
+            focus.go_on(Vec::new());
+            session.choose_all(workbench, Choices::default());
+        });
         view! { <button type="button" class="study-again" on:click=click>"Take back all choices"</button> }
     };
     let (heading, why, is_wrong) = match state.study.get() {

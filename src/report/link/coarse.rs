@@ -4,9 +4,9 @@ use crate::{
     order::CompactSort,
     plot::{Chart, Colour, Mark, Point, Series},
     report::{
-        Report,
+        Report, Section,
         annotations::shorten,
-        link::NOTE_CHARS,
+        link::{NOTE_CHARS, small},
         snapshot::{DeployedChoice, Measurement},
     },
 };
@@ -37,6 +37,10 @@ const STEPS: &[Step] = &[
     ("what a comparison with a later state needs", |report| report.snapshot = None),
     ("the list of launches to make next", |report| without(report, "measure-next")),
     ("the list of hotspots", |report| without(report, "hotspots")),
+    ("rows of tables after the first 20", |report| without_rules(report, |section| first_rows(section, 20))),
+    ("files", |report| without_rules(report, |section| section.files.clear())),
+    ("charts", |report| without_rules(report, |section| section.charts.clear())),
+    ("rows of tables after the first 5", |report| without_rules(report, |section| first_rows(section, 5))),
 ];
 
 /// The report as fine as a link holds it, then coarser by a step each: always with all that was left out, in words.
@@ -93,6 +97,17 @@ fn without(report: &mut Report, id: &str) {
     report.sections.iter_mut().for_each(|section| section.tables.retain(|table| !table.id.starts_with(id)));
 }
 
+/// Changes the sections of a report that lists no choices to deploy. Of one that does, [`super::small`] keeps all.
+fn without_rules(report: &mut Report, change: fn(&mut Section)) {
+    if !small::lists_choices(report) {
+        report.sections.iter_mut().for_each(change);
+    }
+}
+
+fn first_rows(section: &mut Section, most: usize) {
+    section.tables.iter_mut().for_each(|table| table.listing.rows.truncate(most));
+}
+
 /// Keeps of each size the default, the fastest and what is to be deployed.
 fn thin_snapshot(report: &mut Report) {
     let Some(snapshot) = report.snapshot.as_mut().filter(|snapshot| snapshot.is_whole) else { return };
@@ -120,12 +135,15 @@ fn thin(report: &mut Report) {
 }
 
 fn each_background(report: &mut Report, change: impl Fn(Vec<Point>) -> Vec<Point>) {
-    for chart in report.sections.iter_mut().flat_map(|section| &mut section.charts) {
-        let is_background = |series: &Series| series.colour == Colour::Muted && series.mark == Mark::Dots;
-        for series in chart.series.iter_mut().filter(|series| is_background(series)) {
-            series.points = change(std::mem::take(&mut series.points));
+    let is_background = |series: &Series| series.colour == Colour::Muted && series.mark == Mark::Dots;
+    for section in &mut report.sections {
+        for chart in &mut section.charts {
+            for series in chart.series.iter_mut().filter(|series| is_background(series)) {
+                series.points = change(std::mem::take(&mut series.points));
+            }
+            chart.series.retain(|series| !series.points.is_empty());
         }
-        chart.series.retain(|series| !series.points.is_empty());
+        section.charts.retain(|chart| !chart.series.is_empty());
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) fn small(report: &Report, most: Most) -> (Report, Vec<String>) {
     let all_notes = notes.len();
     notes.truncate(most.sentences);
     let mut left_out = vec!["charts, files, parameters, measurements, and all tables but one".to_owned()];
-    if !rules(report).is_empty() {
+    if lists_choices(report) {
         left_out.push("a row for each size where neighbouring ones have the same answer".to_owned());
     }
     let mut tables = Vec::new();
@@ -90,7 +90,7 @@ pub(super) fn small(report: &Report, most: Most) -> (Report, Vec<String>) {
 
 /// The notes on sections, and on rows of tables that are not kept.
 fn notes(report: &Report) -> Vec<String> {
-    let has_rules = !rules(report).is_empty();
+    let has_rules = lists_choices(report);
     let first = first(report);
     let is_kept = |table: &Exhibit| match has_rules {
         true => rule_columns(&table.listing).is_some(),
@@ -157,6 +157,11 @@ fn rule_columns(listing: &Listing) -> Option<[Option<usize>; 8]> {
     let columns = names.map(|name| listing.columns.iter().position(|column| column.name == name));
     let names_workloads = listing.columns.iter().any(|column| column.name == WORKLOAD);
     (!names_workloads && !columns[..3].contains(&None)).then_some(columns)
+}
+
+/// Whether a report has tables of what to deploy, so that one row of them can be as important as another.
+pub(super) fn lists_choices(report: &Report) -> bool {
+    !rules(report).is_empty()
 }
 
 fn rules(report: &Report) -> Vec<Rule<'_>> {

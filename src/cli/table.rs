@@ -7,7 +7,7 @@ use crate::text::{Column, Entry, Listing, visible};
 /// A listing as lines; what a cell does not say is shown as a dash.
 pub(super) fn of_listing(listing: &Listing) -> String {
     let mut table = Table::new();
-    table.load_style(NOTHING).set_header(listing.columns.iter().map(|column| visible(&column.name).into_owned()));
+    table.load_style(NOTHING).set_header((0..listing.columns.len()).map(|index| header(listing, index)));
     for (column, Column { is_numeric, .. }) in table.column_iter_mut().zip(&listing.columns) {
         column.set_padding((0, 2));
         column.set_cell_alignment(if *is_numeric { CellAlignment::Right } else { CellAlignment::Left });
@@ -18,6 +18,17 @@ pub(super) fn of_listing(listing: &Listing) -> String {
         table.add_row(row.iter().map(shown));
     }
     table.trim_fmt() + "\n"
+}
+
+/// The header of a column of numbers, with the unit that its meaning tells where neither its name nor its cells do.
+fn header(listing: &Listing, index: usize) -> String {
+    const UNITS: [(&str, &str); 2] = [("per cent", "%"), ("GB/s", "GB/s")];
+    let Column { name, meaning, is_numeric, .. } = &listing.columns[index];
+    let name = visible(name).into_owned();
+    let mut told = UNITS.iter().filter(|(words, _)| *is_numeric && meaning.contains(words)).map(|(_, unit)| *unit);
+    let (Some(unit), None) = (told.next(), told.next()) else { return name };
+    let mut cells = listing.rows.iter().filter_map(|row| row.get(index));
+    if name.contains(unit) || cells.any(|cell| cell.text.contains(unit)) { name } else { format!("{name} {unit}") }
 }
 
 #[cfg(test)]
@@ -34,6 +45,15 @@ mod tests {
         let columns = [Column::numbers("Size", ""), Column::words("Chosen by", "")];
         let lines = lines(&columns, &[["16 MiB", "model"], ["4 B", ""]]);
         assert_eq!(lines, "  Size  Chosen by\n16 MiB  model\n   4 B  –\n");
+    }
+
+    #[test]
+    fn a_unit_that_nothing_else_tells_stands_in_the_header() {
+        let columns = [Column::numbers("Gain", "of busbw, in per cent"), Column::numbers("Best", "busbw, GB/s")];
+        assert_eq!(lines(&columns, &[["7", "12.5"]]), "Gain %  Best GB/s\n     7       12.5\n");
+        assert_eq!(lines(&columns, &[["7 %", "12.5 GB/s"]]), "Gain       Best\n 7 %  12.5 GB/s\n");
+        let columns = [Column::numbers("GB/s", "busbw, GB/s"), Column::words("Why", "in per cent")];
+        assert_eq!(lines(&columns, &[["7", "x"]]), "GB/s  Why\n   7  x\n");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Finds runs that stand twice: in two files, or in one.
 
-use crate::{order::CompactSort, units::count};
+use crate::{math::median, order::CompactSort, units::count};
 use std::hash::{Hash, Hasher};
 
 use fnv::FnvHasher;
@@ -57,6 +57,46 @@ pub(super) fn take_out_copies(files: &[FileReport], rows: &mut Vec<Row>) -> Vec<
         rows.retain(|row| copies.binary_search(&(row.file, row.line)).is_err());
     }
     notes
+}
+
+/// Takes out rows that are the medians of runs which are here as well, as where a sweep was opened together with the
+/// table of its medians, with a note for each file of such rows. A row counts as that if there are as many other runs of
+/// its configuration as it says it is the median of, and its time is the median of theirs.
+pub(super) fn take_out_medians(files: &[FileReport], rows: &mut Vec<Row>) -> Vec<String> {
+    /// Times are printed with two decimals.
+    const TOLERANCE: f64 = 1e-3;
+    if rows.iter().all(|row| row.repeats == 1) {
+        return Vec::new();
+    }
+    let of = |row: &Row| {
+        let mut hasher = FnvHasher::default();
+        (row.workload, row.kind, row.ran).hash(&mut hasher);
+        Some((hasher.finish(), row.in_place.or(row.out_of_place)?.time_us?))
+    };
+    let single = rows.iter().filter(|row| row.repeats == 1);
+    let mut runs: Vec<(u64, f64, u16)> =
+        single.filter_map(|row| of(row).map(|(key, us)| (key, us, row.file))).collect();
+    runs.compact_sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let file_of_runs = |row: &Row| {
+        let (key, time_us) = of(row).filter(|_| row.repeats > 1)?;
+        let from = runs.partition_point(|run| run.0 < key);
+        let same = runs[from..].iter().take_while(|run| run.0 == key && run.2 != row.file);
+        let mut times: Vec<f64> = same.map(|run| run.1).collect();
+        let median_us = (times.len() == row.repeats as usize).then(|| median(&mut times))??;
+        ((median_us - time_us).abs() <= TOLERANCE * time_us).then(|| runs[from].2)
+    };
+    let mut found: Vec<(u16, u32, u16)> =
+        rows.iter().filter_map(|row| Some((row.file, row.line, file_of_runs(row)?))).collect();
+    found.compact_sort();
+    rows.retain(|row| found.binary_search_by(|of| (of.0, of.1).cmp(&(row.file, row.line))).is_err());
+    let note = |of_file: &[(u16, u32, u16)]| {
+        let (table, runs) = (name(files, of_file[0].0), name(files, of_file[0].2));
+        match of_file.len() {
+            1 => format!("1 row of {table} is the median of runs in {runs}: the runs count, not the median"),
+            rows => format!("{rows} rows of {table} are medians of runs in {runs}: the runs count, not the medians"),
+        }
+    };
+    found.chunk_by(|a, b| a.0 == b.0).map(note).collect()
 }
 
 fn name(files: &[FileReport], number: u16) -> &str {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ColumnSource, FileReport, Mapping, Outcome,
-    duplicates::{duplicate_runs, take_out_copies},
+    duplicates::{duplicate_runs, take_out_copies, take_out_medians},
     logs::join,
     open::{open, open_file},
     opened::FileContent,
@@ -331,7 +331,8 @@ pub fn read_set(
     opened.documents.comparisons.extend(taken.texts);
     opened.documents.compared_logs = taken.files;
     let wrong_values = wrong_values::take_out(&mut opened.rows);
-    let copies = take_out_copies(&opened.files, &mut opened.rows);
+    let mut copies = take_out_copies(&opened.files, &mut opened.rows);
+    copies.extend(take_out_medians(&opened.files, &mut opened.rows));
     let name = |file: u16| {
         let named = opened.files.iter().find(|report| report.number() == file);
         named.map(|report| report.name.clone()).unwrap_or_default()

@@ -89,10 +89,23 @@ impl Scaler {
         Some(Ok(scaler))
     }
 
-    /// It is for a model with these features, in this order.
-    pub fn fits(&self, features: &[String]) -> bool {
-        let same = || self.features.iter().zip(features).all(|(a, b)| a.eq_ignore_ascii_case(b));
-        self.mean.len() == features.len() && (self.features.is_empty() || same())
+    /// The scaler for a model with these features: by their names, in whatever order they stand here, or by their
+    /// places where it has no names. `None` if it is for other features.
+    pub fn of_features(&self, features: &[String]) -> Option<Self> {
+        if self.mean.len() != features.len() {
+            return None;
+        }
+        if self.features.is_empty() {
+            return Some(self.clone());
+        }
+        let place = |feature: &String| self.features.iter().position(|name| name.eq_ignore_ascii_case(feature));
+        let places = features.iter().map(place).collect::<Option<Vec<usize>>>()?;
+        Some(Self {
+            name: self.name.clone(),
+            features: features.to_vec(),
+            mean: places.iter().map(|place| self.mean[*place]).collect(),
+            scale: places.iter().map(|place| self.scale[*place]).collect(),
+        })
     }
 }
 
@@ -217,4 +230,22 @@ fn standard(kernels: &[Kernel], value: &Value) -> (f64, f64) {
     let mean = kernels.iter().map(value).sum::<f64>() / count;
     let variance = kernels.iter().map(|kernel| (value(kernel) - mean) * (value(kernel) - mean)).sum::<f64>() / count;
     (mean, if variance > 0.0 { variance.sqrt() } else { 1.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scaler_with_names_is_put_into_the_order_of_the_model() {
+        let json = serde_json::json!({ "features": ["a", "b", "c"], "mean": [1, 2, 3], "scale": [4, 5, 6] });
+        let named = Scaler::read(&json, "s.json").unwrap().unwrap();
+        let wanted = ["C", "a", "b"].map(str::to_owned);
+        let ordered = named.of_features(&wanted).unwrap();
+        assert_eq!((ordered.mean, ordered.scale), (vec![3.0, 1.0, 2.0], vec![6.0, 4.0, 5.0]));
+        assert_eq!(named.of_features(&["a", "b", "d"].map(str::to_owned)), None);
+        assert_eq!(named.of_features(&wanted[..2]), None);
+        let unnamed = Scaler { features: Vec::new(), ..named };
+        assert_eq!(unnamed.of_features(&wanted), Some(unnamed.clone()));
+    }
 }

@@ -177,8 +177,23 @@ pub struct ImportedScores {
 }
 
 impl ImportedScores {
+    /// Whether its predictions are too large for slowdowns, whatever its features are scaled by.
+    fn is_of_another_target(&self) -> bool {
+        /// How far the sum of predicted durations is beyond that of the measured ones, in per cent.
+        const BEYOND_PCT: f64 = 900.0;
+        let scores = [self.raw, self.standardised, self.scaled];
+        scores.iter().flatten().all(|score| score.total_error_pct > BEYOND_PCT)
+    }
+
     /// What the scores are worth, as a clause: whether these kernels were in its training.
     pub fn sentence(&self) -> String {
+        if self.is_of_another_target() {
+            return format!(
+                "the durations that follow from {} are more than ten times the measured ones: it was probably trained on \
+                 something else than the slowdown, (duration ÷ duration alone − 1) ÷ overlap ratio",
+                self.name
+            );
+        }
         let name = &self.name;
         let rows = self.trained_on_rows.map_or_else(String::new, |rows| format!("{rows} of "));
         if let Some(feed) = self.trained_on_these {

@@ -211,7 +211,7 @@ impl OverlapStudy {
         notes.extend(self.loaded.merged.iter().map(|(name, merged)| format!("{name}: {}", merged.sentence())));
         let mut imported = Vec::new();
         for model in &self.loaded.models {
-            match model.judge(dataset, self.scaler(model)) {
+            match model.judge(dataset, self.scaler(model).as_ref()) {
                 Ok(judged) => {
                     notes.push(judged.sentence());
                     imported.push(judged);
@@ -236,17 +236,23 @@ impl OverlapStudy {
     }
 
     /// The scaler that was dropped for a model: the first that has its features.
-    pub fn scaler(&self, model: &Imported) -> Option<&Scaler> {
+    pub fn scaler(&self, model: &Imported) -> Option<Scaler> {
+        Some(self.numbered_scaler(model)?.1)
+    }
+
+    /// The place of that scaler among those that were dropped, and the scaler with the features in the model's order.
+    fn numbered_scaler(&self, model: &Imported) -> Option<(usize, Scaler)> {
         let features = model.features().ok()?;
-        self.loaded.scalers.iter().find(|scaler| scaler.fits(&features))
+        let mut scalers = self.loaded.scalers.iter().enumerate();
+        scalers.find_map(|(place, scaler)| Some((place, scaler.of_features(&features)?)))
     }
 
     /// Notes on scalers that belong to no model.
     fn unused_scalers(&self) -> impl Iterator<Item = String> + '_ {
-        let used: Vec<&Scaler> = self.loaded.models.iter().filter_map(|model| self.scaler(model)).collect();
-        let unused =
-            self.loaded.scalers.iter().filter(move |scaler| !used.iter().any(|used| std::ptr::eq(*used, *scaler)));
-        unused.map(|scaler| {
+        let place = |model: &Imported| self.numbered_scaler(model).map(|(place, _)| place);
+        let used: Vec<usize> = self.loaded.models.iter().filter_map(place).collect();
+        let unused = self.loaded.scalers.iter().enumerate().filter(move |(place, _)| !used.contains(place));
+        unused.map(|(_, scaler)| {
             let width = scaler.mean.len();
             format!("{} scales {}: no model beside it is scaled by it", scaler.name, count(width as u64, "feature"))
         })
@@ -384,7 +390,7 @@ impl OverlapStudy {
         let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
         let scaler = self.scaler(imported);
         let feed = if feed == FeatureScaling::Scaled && scaler.is_none() { FeatureScaling::Raw } else { feed };
-        let estimates = imported.predict(dataset, &overlapped, feed, scaler)?.into_iter().map(Some).collect();
+        let estimates = imported.predict(dataset, &overlapped, feed, scaler.as_ref())?.into_iter().map(Some).collect();
         Ok((format!("{}, features {}", imported.name, feed.words()), estimates))
     }
 

@@ -239,6 +239,20 @@ fn a_scaler_can_be_given_with_a_model() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn a_model_of_something_else_is_told_from_one_of_slowdowns() {
+    let folder = TempDir::new().unwrap();
+    let text = real::text("overlap/xgb_model.json");
+    let mut model: serde_json::Value = serde_json::from_str(&text).unwrap();
+    // Of durations in ns, say.
+    model["learner"]["learner_model_param"]["base_score"] = "5E5".into();
+    let model = write(&folder, "model.json", model.to_string());
+    let (_, said) = report(&[&real::path("overlap/merged_features.csv").display().to_string(), &model]);
+    assert!(said.contains("it was probably trained on something else than the slowdown"), "{said}");
+    assert!(!said.contains("nothing tells whether"), "{said}");
+}
+
+#[test]
 fn one_kernel_name_is_studied_without_unseen_names() {
     let folder = TempDir::new().unwrap();
     let one = write(&folder, "one.csv", HEADER.to_owned() + &untold(40, 1).concat());

@@ -616,6 +616,28 @@ fn data_types_of_one_file_are_kept_apart() {
 }
 
 #[test]
+fn medians_of_runs_that_are_there_as_well_do_not_count() {
+    let row = |bytes: u32, time_us: f64| {
+        format!("all_reduce_perf,1,8,{bytes},2048,float,sum,40.91,0.2,0.35,0,{time_us:.2},0.2,0.36,0,RING,SIMPLE,1\n")
+    };
+    let runs = [40.14, 39.14, 44.14, 52.0].map(|time| row(8192, time));
+    let median = |bytes, time, repeats| format!("{},{repeats},12.5\n", row(bytes, time).trim_end());
+    let medians = |all: [String; 3]| format!("{HEADER},n_repeats,spread_pct\n{}", all.concat());
+    let raw = format!("{HEADER}\n{}", runs[..3].concat());
+    let of = |raw: &str, medians: &str| {
+        let opened = read_files(&named(&["a.csv", "a_median.csv"]), vec![source(raw), source(medians)], &mut Silent);
+        (opened.rows.iter().map(|row| (row.file, row.line)).collect::<Vec<_>>(), opened.notes)
+    };
+    // One of these runs, one of a size without runs, and one of other runs.
+    let table = medians([median(8192, 40.14, 3), median(4096, 30.0, 3), median(8192, 40.3, 3)]);
+    let note = "1 row of a_median.csv is the median of runs in a.csv: the runs count, not the median";
+    assert_eq!(of(&raw, &table), (vec![(1, 3), (0, 2), (0, 3), (0, 4), (1, 4)], vec![note.to_owned()]));
+    // As many runs as it says it is the median of.
+    let more = format!("{HEADER}\n{}", runs.concat());
+    assert_eq!(of(&more, &table).1, Vec::<String>::new());
+}
+
+#[test]
 fn columns_of_builds_and_nodes_tell_rows_apart() {
     let sets = |header: &str, cells: [&str; 3]| {
         let row = "all_reduce_perf,1,8,8192,2048,float,sum,40.91,0.2,0.35,0,40.14,0.2,0.36,0,RING,SIMPLE,1";

@@ -56,12 +56,15 @@ pub struct Group {
 }
 
 impl Group {
-    /// The ranks of a group between which `between` others lie, on nodes of as many GPUs.
-    pub const fn of(ranks: u32, between: u32, linked_gpus: u32) -> Self {
-        let between = if between == 0 { 1 } else { between };
-        let (beside, ranks) = (linked_gpus / between, if ranks == 0 { 1 } else { ranks });
-        let linked = if beside == 0 { 1 } else { beside };
-        Self { ranks, linked: if linked < ranks { linked } else { ranks } }
+    /// The ranks of a group between which `between` others lie, on nodes of `linked_gpus`, in a step of `gpus`. Where
+    /// such groups don't divide a node, some of them lie on two: all wait for those.
+    pub fn of(ranks: u32, between: u32, linked_gpus: u32, gpus: u64) -> Self {
+        let (ranks, between) = (ranks.max(1), between.max(1));
+        let span = ranks.saturating_mul(between);
+        let straddles = span <= linked_gpus && gpus > linked_gpus.into() && !linked_gpus.is_multiple_of(span);
+        let divides = |part: &u32| span.is_multiple_of(*part) && linked_gpus.is_multiple_of(*part);
+        let beside = if straddles { (1..span).rev().find(divides).unwrap_or(1) } else { linked_gpus } / between;
+        Self { ranks, linked: beside.clamp(1, ranks) }
     }
 
     /// The sender and the receiver of a message.
@@ -130,5 +133,21 @@ impl Exchange {
             Operation::ToExperts { copies } => copies.min(self.group.ranks.into()) * self.bytes,
             _ => self.bytes,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_that_lie_on_two_nodes_are_not_all_linked() {
+        let linked = |ranks, between, gpus| Group::of(ranks, between, 8, gpus).linked;
+        // On one node, and where groups divide it.
+        assert_eq!([linked(6, 1, 6), linked(8, 1, 64), linked(4, 2, 64), linked(2, 1, 64)], [6, 8, 4, 2]);
+        // Ranks 6 to 11 lie on two nodes of eight: two of them on the first.
+        assert_eq!([linked(6, 1, 24), linked(3, 1, 24), linked(3, 2, 24)], [2, 1, 1]);
+        // Wider than a node.
+        assert_eq!([linked(16, 1, 64), linked(16, 4, 64), linked(4, 8, 64)], [8, 2, 1]);
     }
 }

@@ -346,10 +346,15 @@ impl StepQuestion<'_> {
         if self.sharding == Sharding::Nothing { 1 } else { self.degrees.replicate.max(1) }
     }
 
+    /// The ranks of a group between which `between` others lie.
+    fn group(&self, ranks: u32, between: u32) -> Group {
+        Group::of(ranks, between, self.device.linked_gpus, self.degrees.gpus())
+    }
+
     /// The ranks that share everything but experts: replicas and parts of sequences, of one of [`Self::shard_groups`].
     pub(super) fn sharers(&self) -> Group {
         let Degrees { tensor, context, data, .. } = self.degrees;
-        Group::of((data / self.shard_groups()).saturating_mul(context), tensor, self.device.linked_gpus)
+        self.group((data / self.shard_groups()).saturating_mul(context), tensor)
     }
 
     /// The ranks that share the same experts. Experts are not cut, so that the ranks of a tensor group have other ones
@@ -362,7 +367,7 @@ impl StepQuestion<'_> {
     fn expert_replicas(&self, data: u32) -> Group {
         let Degrees { tensor, context, expert, .. } = self.degrees;
         let (ranks, expert) = (data.saturating_mul(context).saturating_mul(tensor), expert.max(1));
-        Group::of(ranks / expert, expert, self.device.linked_gpus)
+        self.group(ranks / expert, expert)
     }
 
     /// The ranks that hold the same share of what is sharded, one of each of [`Self::shard_groups`].
@@ -370,12 +375,12 @@ impl StepQuestion<'_> {
         let Degrees { tensor, context, data, .. } = self.degrees;
         let groups = self.shard_groups();
         let between = (data / groups).saturating_mul(context).saturating_mul(tensor);
-        Group::of(groups, between, self.device.linked_gpus)
+        self.group(groups, between)
     }
 
     /// The sums of the ranks that split a matrix: two in each direction of a layer.
     fn tensor_exchange(&self) -> Exchange {
-        let group = Group::of(self.degrees.tensor, 1, self.device.linked_gpus);
+        let group = self.group(self.degrees.tensor, 1);
         Exchange { of: ExchangeUse::Tensor, operation: Operation::AllReduce, group, bytes: self.row_bytes() }
     }
 
@@ -385,14 +390,14 @@ impl StepQuestion<'_> {
         let (_, kv_heads, width) = layer.attention.heads();
         let place = self.place();
         let bytes = 4.0 * place.tokens() * (f64::from(kv_heads) / place.tensor).ceil() * width;
-        let group = Group::of(context, tensor, self.device.linked_gpus);
+        let group = self.group(context, tensor);
         Exchange { of: ExchangeUse::Sequence, operation: Operation::Around, group, bytes }
     }
 
     /// Tokens to experts, and back: two in each direction of a layer with experts.
     fn expert_exchange(&self, layer: &Layer) -> Option<Exchange> {
         let (_, top_k) = layer.feed_forward.experts()?;
-        let group = Group::of(self.degrees.expert, 1, self.device.linked_gpus);
+        let group = self.group(self.degrees.expert, 1);
         let bytes = self.row_bytes() / f64::from(self.degrees.tensor);
         let operation = Operation::ToExperts { copies: top_k.into() };
         Some(Exchange { of: ExchangeUse::Experts, operation, group, bytes })

@@ -57,11 +57,15 @@ pub struct Group {
 
 impl Group {
     /// The ranks of a group between which `between` others lie, on nodes of `linked_gpus`, in a step of `gpus`. Where
-    /// such groups don't divide a node, some of them lie on two: all wait for those.
+    /// such groups don't divide a node, some of them lie on two: all wait for those. Of a rack, jobs use as many GPUs as
+    /// their groups divide, such as 64 of 72.
     pub fn of(ranks: u32, between: u32, linked_gpus: u32, gpus: u64) -> Self {
+        /// The most GPUs of what is taken for a node, of which jobs use all.
+        const NODE: u32 = 16;
         let (ranks, between) = (ranks.max(1), between.max(1));
         let span = ranks.saturating_mul(between);
-        let straddles = span <= linked_gpus && gpus > linked_gpus.into() && !linked_gpus.is_multiple_of(span);
+        let is_node = linked_gpus <= NODE && gpus > linked_gpus.into();
+        let straddles = is_node && span <= linked_gpus && !linked_gpus.is_multiple_of(span);
         let divides = |part: &u32| span.is_multiple_of(*part) && linked_gpus.is_multiple_of(*part);
         let beside = if straddles { (1..span).rev().find(divides).unwrap_or(1) } else { linked_gpus } / between;
         Self { ranks, linked: beside.clamp(1, ranks) }
@@ -147,6 +151,7 @@ mod tests {
         assert_eq!([linked(6, 1, 6), linked(8, 1, 64), linked(4, 2, 64), linked(2, 1, 64)], [6, 8, 4, 2]);
         // Ranks 6 to 11 lie on two nodes of eight: two of them on the first.
         assert_eq!([linked(6, 1, 24), linked(3, 1, 24), linked(3, 2, 24)], [2, 1, 1]);
+        assert_eq!(Group::of(16, 1, 72, 144).linked, 16);
         // Wider than a node.
         assert_eq!([linked(16, 1, 64), linked(16, 4, 64), linked(4, 8, 64)], [8, 2, 1]);
     }

@@ -39,6 +39,17 @@ pub struct PolicyReportInput<'a> {
     pub problems: Vec<(&'a str, &'a Problems)>,
 }
 
+/// What the page shows where no log can be used: what they lack, and the fields in which it is said.
+pub fn of_lacking(lacking: &str) -> Report {
+    Report {
+        workbench: Workbench::Policy,
+        title: "The logs don't say enough".to_owned(),
+        summary: vec![format!("No log can be used: {lacking}.")],
+        sections: vec![Section::with_form(Group::Attribution)],
+        ..Report::default()
+    }
+}
+
 /// Makes the report. Returns an error if there is no such key.
 pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
     let PolicyReportInput { study, key, highlight, generation, mut files, problems } = material;

@@ -30,12 +30,16 @@ fn the_example_opens_with_one_click_and_is_judged() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
-fn a_log_that_names_no_arm_is_refused_in_a_sentence() {
+fn a_log_that_names_no_arm_has_a_field_for_it() {
     let page = Page::open();
     let line = "allreduce,4194304,1,8,12.34\n".repeat(20);
     page.drop_files(&[("rewards.log", line.as_bytes())]);
     page.wait_until_idle();
     page.wait_for_text("nothing says which arm ran");
+    page.fill("rewards.log: arm", "ring/simple");
+    page.wait_until_idle();
+    page.wait_for_text("all_reduce, 1 node, 8 ranks");
+    assert!(!page.text().contains("nothing says which arm ran"), "{}", page.text());
     page.assert_clean();
 }
 

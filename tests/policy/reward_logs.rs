@@ -717,6 +717,43 @@ fn questions_that_have_no_answer_say_why() {
     assert!(replay::play(&[1, 2, 3], &[0], &mut Silent).unwrap_err().to_string().contains("different builds"));
 }
 
+/// A table of arms and times, and times of one arm: neither says what was exchanged between how many ranks.
+#[test]
+fn what_logs_lack_is_asked_for_in_the_form() {
+    use collectune::{
+        form::Choices,
+        report::{Contents, Report, Workbench},
+        workbench::{WorkbenchAnswer, WorkbenchQuestion},
+        worker::protocol::{Request, Response},
+    };
+    let turns: String = (0..60_u32)
+        .map(|at| format!("{},{}\n", ["auto", "ring/simple"][at as usize % 2], 100 + at * 7 % 5 - at % 2 * 20))
+        .collect();
+    let table = format!("arm,latency_us\n{turns}");
+    let times: String = (0..30_u32).map(|at| format!("{}.5\n", 100 + at * 7 % 5)).collect();
+    for (name, text, arm) in [("arms.csv", &table, ""), ("times.txt", &times, "arm.1=auto&")] {
+        let mut worker = crate::support::worker::with(&[(name, text.clone())]);
+        let mut choose = |choices: &str| -> (Report, Vec<String>) {
+            let question = Box::new(WorkbenchQuestion::Choose(Choices::parse(choices)));
+            let request = Request::Study { workbench: Workbench::Policy, question, is_held: false };
+            let Response::Study(answer) = crate::support::worker::ask(&mut worker, request) else { panic!() };
+            let WorkbenchAnswer::Shown(shown) = *answer else { panic!() };
+            (shown.report, shown.form.into_iter().map(|field| field.key).collect())
+        };
+        let (asked, form) = choose("");
+        let lacking = format!("No log can be used: {name} says nothing of size, nodes and ranks");
+        assert!(asked.summary[0].starts_with(&lacking), "{:?}", asked.summary);
+        assert!(asked.sections[0].form.is_some() && form.iter().any(|key| key == "size"), "{form:?}");
+        let (answered, _) = choose(&format!("#{arm}size=1M&nodes=1&ranks=8&collective=all_reduce"));
+        assert!(!answered.figures.is_empty(), "{:?}", answered.summary);
+        choose("");
+        // A report of this would hold no answer.
+        let contents = Contents { workbench: Workbench::Policy, ..Contents::whole() };
+        let refused = worker.execute(Request::Report(contents), Vec::new(), &mut Silent).unwrap_err().to_string();
+        assert!(refused.contains("no log can be used"), "{refused}");
+    }
+}
+
 /// As the page does: choices in, a form and a report out, jobs in between.
 #[test]
 fn the_page_asks_and_is_answered() {

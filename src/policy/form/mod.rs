@@ -35,6 +35,8 @@ pub struct Policy {
     choices: Choices,
     settings: Settings,
     studied: Option<PolicyOverview>,
+    /// What the logs lack, where none of them can be used.
+    lacking: Option<String>,
     /// With the hash of its game, by which workers name it.
     prepared: Option<(u64, PreparedReplay)>,
     /// The results of the replay so far, by job.
@@ -97,8 +99,12 @@ impl Study for Policy {
         let stated = settings::attribution(&mut form, &self.study);
         let stated = form.checked(stated)?;
         if !self.study.is_empty() && self.studied.as_ref().is_none_or(|studied| studied.settings != stated) {
-            (self.studied, self.settings.replay) = (None, None);
-            self.studied = Some(self.study.study(stated, progress)?);
+            (self.studied, self.lacking, self.settings.replay) = (None, None, None);
+            match self.study.study(stated, progress) {
+                Ok(studied) => self.studied = Some(studied),
+                Err(StudyError::NoKeys(lacking)) => self.lacking = Some(lacking),
+                Err(error) => return Err(error.into()),
+            }
         }
         let mut form = Form::new(&self.choices);
         let key = settings::key(&mut form, self.studied.as_ref());
@@ -197,7 +203,17 @@ impl Study for Policy {
         Ok(Jobs { basis, rounds, is_anew: self.is_anew, ..Jobs::default() })
     }
 
+    fn shown(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
+        match &self.lacking {
+            Some(lacking) => Ok(crate::policy::report::of_lacking(lacking)),
+            None => self.report(material, contents),
+        }
+    }
+
     fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
+        if let Some(lacking) = &self.lacking {
+            return Err(StudyError::NoKeys(lacking.clone()).into());
+        }
         let ReportContext { files, problems } = material;
         let material = crate::policy::report::PolicyReportInput {
             study: &self.study,

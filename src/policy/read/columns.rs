@@ -83,7 +83,8 @@ impl Columns {
         }
     }
 
-    /// The columns of a header, or `None` if it lacks a size or a latency.
+    /// The columns of a header; `None` if it lacks a latency, or both a size and an arm. A size that it lacks can be
+    /// given.
     pub(super) fn of(headers: &[&str]) -> Option<Self> {
         let mut columns = Self { headers: Vec::new(), holds: Vec::new(), ms: 1.0, is_iteration: false };
         for header in headers {
@@ -98,8 +99,8 @@ impl Columns {
             columns.holds.push(column);
         }
         let has_busbw = headers.iter().any(|header| header.to_ascii_lowercase().contains("busbw"));
-        (columns.place(Column::Size).is_some() && columns.place(Column::Latency).is_some() && !has_busbw)
-            .then_some(columns)
+        let has = |column| columns.place(column).is_some();
+        (has(Column::Latency) && (has(Column::Size) || has(Column::Arm)) && !has_busbw).then_some(columns)
     }
 
     pub(super) fn place(&self, column: Column) -> Option<usize> {

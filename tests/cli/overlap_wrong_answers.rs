@@ -243,7 +243,7 @@ fn a_scaler_can_be_given_with_a_model() {
 fn a_model_of_something_else_is_told_from_one_of_slowdowns() {
     let folder = TempDir::new().unwrap();
     let text = real::text("overlap/xgb_model.json");
-    let mut model: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut model: Value = serde_json::from_str(&text).unwrap();
     // Of durations in ns, say.
     model["learner"]["learner_model_param"]["base_score"] = "5E5".into();
     let model = write(&folder, "model.json", model.to_string());

@@ -335,7 +335,7 @@ fn times_stand_beside_bandwidths() {
     let head = |text: &str| text.lines().find(|line| line.contains("Advice")).unwrap().to_owned();
     let short = head(&shown(&[]));
     let names: Vec<&str> = short.split("  ").map(str::trim).filter(|name| !name.is_empty()).collect();
-    assert_eq!(names, ["Size", "Advice", "Configuration", "Time", "busbw", "Default", "Gain", "Support"]);
+    assert_eq!(names, ["Size", "Advice", "Configuration", "Time", "busbw GB/s", "Default GB/s", "Gain", "Support"]);
     let all = shown(&["--all-columns"]);
     assert!(["Why", "90 %", "Best time", "Chosen by"].iter().all(|name| head(&all).contains(name)), "{all}");
     assert!(all.lines().filter(|line| line.contains(" µs")).count() >= 3, "{all}");

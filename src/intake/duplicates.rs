@@ -60,8 +60,8 @@ pub(super) fn take_out_copies(files: &[FileReport], rows: &mut Vec<Row>) -> Vec<
 }
 
 /// Takes out rows that are the medians of runs which are here as well, as where a sweep was opened together with the
-/// table of its medians, with a note for each file of such rows. A row counts as that if there are as many other runs of
-/// its configuration as it says it is the median of, and its time is the median of theirs.
+/// table of its medians, with a note for each file of such rows. A row counts as one if there are as many other runs
+/// of its configuration as it says it is the median of, and its time is the median of theirs.
 pub(super) fn take_out_medians(files: &[FileReport], rows: &mut Vec<Row>) -> Vec<String> {
     /// Times are printed with two decimals.
     const TOLERANCE: f64 = 1e-3;

@@ -623,7 +623,7 @@ fn medians_of_runs_that_are_there_as_well_do_not_count() {
             "all_reduce_perf,1,8,8192,2048,float,sum,40.91,0.2,0.35,0,{time_us:.2},0.2,{busbw_gbps:.2},0,RING,SIMPLE,1"
         )
     };
-    let runs = [40.14, 39.14, 44.14, 52.0].map(|time_us| row(time_us) + "\n");
+    let runs = [40.14, 39.14, 44.14, 41.0].map(|time_us| row(time_us) + "\n");
     let median = |time_us| row(time_us) + ",3,12.5\n";
     let raw = format!("{HEADER}\n{}", runs[..3].concat());
     let of = |raw: &str, medians: &str| {

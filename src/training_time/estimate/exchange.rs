@@ -57,8 +57,8 @@ pub struct Group {
 
 impl Group {
     /// The ranks of a group between which `between` others lie, on nodes of `linked_gpus`, in a step of `gpus`. Where
-    /// such groups don't divide a node, some of them lie on two: all wait for those. Of a rack, jobs use as many GPUs as
-    /// their groups divide, such as 64 of 72.
+    /// such groups don't divide a node, some of them lie on two: all wait for those. Of a rack, jobs use as many GPUs
+    /// as their groups divide, such as 64 of 72.
     pub fn of(ranks: u32, between: u32, linked_gpus: u32, gpus: u64) -> Self {
         /// The most GPUs of what is taken for a node, of which jobs use all.
         const NODE: u32 = 16;

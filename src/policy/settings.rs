@@ -139,7 +139,7 @@ pub(super) fn key(form: &mut Form<'_>, studied: Option<&PolicyOverview>) -> u32 
     let option = |(number, (key, verdict)): (u32, _)| (number.to_string(), format!("{key}: {verdict}"));
     let keys: Vec<(String, String)> = (1..).zip(all).map(option).collect();
     let (last, mut key) = (keys.len().saturating_sub(1), 1);
-    form.is_listed = last > 0;
+    form.is_listed = last > 0 || form.is_chosen("key");
     form.field_of(Field::new("key", "Key", Control::One(keys)), "the number of a key", &mut key);
     (u32::max(key, 1) - 1).min(last as u32)
 }

@@ -744,8 +744,13 @@ fn what_logs_lack_is_asked_for_in_the_form() {
         let lacking = format!("No log can be used: {name} says nothing of size, nodes and ranks");
         assert!(asked.summary[0].starts_with(&lacking), "{:?}", asked.summary);
         assert!(asked.sections[0].form.is_some() && form.iter().any(|key| key == "size"), "{form:?}");
-        let (answered, _) = choose(&format!("#{arm}size=1M&nodes=1&ranks=8&collective=all_reduce"));
-        assert!(!answered.figures.is_empty(), "{:?}", answered.summary);
+        let said = format!("#{arm}size=1M&nodes=1&ranks=8&collective=all_reduce");
+        let (answered, form) = choose(&said);
+        assert!(!answered.figures.is_empty() && !form.contains(&"key".to_owned()), "{:?}", answered.summary);
+        // The only key has no field, and another one that an address names is not passed over.
+        let (answered, _) = choose(&format!("{said}&key=9"));
+        let told = |sentence: &String| sentence.starts_with("Key: 9 was chosen and is not there, all_reduce");
+        assert!(answered.summary.iter().any(told), "{:?}", answered.summary);
         choose("");
         // A report of this would hold no answer.
         let contents = Contents { workbench: Workbench::Policy, ..Contents::whole() };

@@ -22,7 +22,8 @@ pub(super) fn of_listing(listing: &Listing) -> String {
 
 /// The header of a column of numbers, with the unit that its meaning tells where neither its name nor its cells do.
 fn header(listing: &Listing, index: usize) -> String {
-    const UNITS: [(&str, &str); 2] = [("per cent", "%"), ("GB/s", "GB/s")];
+    const UNITS: [(&str, &str); 4] =
+        [("per cent", "%"), ("GB/s", "GB/s"), ("in milliseconds", "ms"), ("in microseconds", "µs")];
     let Column { name, meaning, is_numeric, .. } = &listing.columns[index];
     let name = visible(name).into_owned();
     let mut told = UNITS.iter().filter(|(words, _)| *is_numeric && meaning.contains(words)).map(|(_, unit)| *unit);

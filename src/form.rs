@@ -524,11 +524,6 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Whether a field was chosen, even where the form has no use for it: what is not there is said.
-    pub fn is_chosen(&self, key: &str) -> bool {
-        self.choices.get(key).is_some()
-    }
-
     /// A value that can be chosen by an address, without a field in this form.
     pub fn unlisted<T: Setting>(&mut self, key: &str, expected: &str, place: &mut T) {
         if let Some(text) = self.choices.get(key)

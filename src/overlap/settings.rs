@@ -45,7 +45,7 @@ impl Settings {
             (number.to_string(), format!("{}: {}", run.name, count(run.kernels.len() as u64, "kernel")))
         };
         let runs = Control::One((1..).zip(&loaded.datasets).map(name).collect());
-        form.is_listed = loaded.datasets.len() > 1 || form.is_chosen("run");
+        form.is_listed = loaded.datasets.len() > 1 || form.get("run").is_some();
         let run = form.offered(Field::new("run", "Run", runs).leading(vec![None]).usually("1"));
         let run = run.and_then(|run| run.parse().ok()).unwrap_or(1);
         form.is_listed = true;

@@ -138,10 +138,10 @@ pub(super) fn key(form: &mut Form<'_>, studied: Option<&PolicyOverview>) -> u32 
     let all = studied.into_iter().flat_map(|studied| studied.keys.iter().zip(&studied.verdicts));
     let option = |(number, (key, verdict)): (u32, _)| (number.to_string(), format!("{key}: {verdict}"));
     let keys: Vec<(String, String)> = (1..).zip(all).map(option).collect();
-    let (last, mut key) = (keys.len().saturating_sub(1), 1);
-    form.is_listed = last > 0 || form.is_chosen("key");
-    form.field_of(Field::new("key", "Key", Control::One(keys)), "the number of a key", &mut key);
-    (u32::max(key, 1) - 1).min(last as u32)
+    // Another key than the only one, of an address, is said not to be there.
+    form.is_listed = keys.len() > 1 || form.get("key").is_some();
+    let key = form.offered(Field::new("key", "Key", Control::One(keys)).usually("1"));
+    key.and_then(|key| key.parse().ok()).map_or(0, |key: u32| key.saturating_sub(1))
 }
 
 /// The fields on what charts emphasise.

@@ -30,16 +30,28 @@ fn the_example_opens_with_one_click_and_is_judged() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
-fn a_log_that_names_no_arm_has_a_field_for_it() {
+fn a_log_that_names_no_arm_is_refused_in_a_sentence() {
     let page = Page::open();
     let line = "allreduce,4194304,1,8,12.34\n".repeat(20);
     page.drop_files(&[("rewards.log", line.as_bytes())]);
     page.wait_until_idle();
     page.wait_for_text("nothing says which arm ran");
-    page.fill("rewards.log: arm", "ring/simple");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn what_a_log_lacks_is_asked_for_in_fields() {
+    let page = Page::open();
+    page.drop_files(&[("latencies.csv", "12.25\n12.5\n".repeat(20).as_bytes())]);
     page.wait_until_idle();
-    page.wait_for_text("all_reduce, 1 node, 8 ranks");
-    assert!(!page.text().contains("nothing says which arm ran"), "{}", page.text());
+    page.wait_for_text("No log can be used: latencies.csv says nothing of size, nodes and ranks");
+    page.fill("latencies.csv: arm", "ring/simple");
+    for (field, text) in [("Collective", "all_reduce"), ("Size", "1M"), ("Nodes", "1"), ("Ranks", "8")] {
+        page.wait_until_idle();
+        page.fill(field, text);
+    }
+    page.wait_for_text("all_reduce of 1 MiB on 1 node, 8 ranks");
     page.assert_clean();
 }
 

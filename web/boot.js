@@ -61,7 +61,12 @@
     fail(sentence, error);
     const again = element("button", "Try again");
     again.type = "button";
-    again.onclick = () => location.reload();
+    // A browser may hold what a host refused or broke off, and a reload would be given that again.
+    const fetched = (id) => fetch(document.getElementById(id).href, { cache: "reload" }).then((anew) => anew.blob());
+    again.onclick = () => {
+      again.disabled = true;
+      all(["page-wasm", "page-glue"].map(fetched)).catch(() => {}).then(() => location.reload());
+    };
     line.append(again);
   };
 
@@ -99,8 +104,6 @@
     if (!response.ok) throw new Error(`${new URL(url).pathname}: ${response.status} ${response.statusText}`);
     return response;
   };
-  // Browsers keep a host's refusals as well: what was refused is asked for once more, past what the browser holds.
-  const getAnew = (url, options) => get(url, options).catch(() => get(url, { ...options, cache: "reload" }));
   // Content-Length counts what travels, which is compressed; the build has written down how much is left of it here.
   const show = async (response, total) => {
     const text = document.getElementById("boot-bytes");
@@ -131,7 +134,7 @@
     });
 
   const link = document.getElementById("page-wasm");
-  const module = getAnew(link.href, { mode: "cors", credentials: "same-origin" }).then((response) => {
+  const module = get(link.href, { mode: "cors", credentials: "same-origin" }).then((response) => {
     // Counted on a copy: what is compiled has to be the response itself, or the browser can't keep the result.
     show(response.clone(), Number(link.dataset.bytes)).catch(() => {});
     return compile(response);
@@ -140,10 +143,13 @@
   // The name of the workers' code, which the build has written down.
   const { worker } = document.documentElement.dataset;
   let parts;
+  let cache = "default";
   page.parts = () => {
-    const part = (ending) => getAnew(new URL(worker + ending, location));
+    const part = (ending) => get(new URL(worker + ending, location), { cache });
     parts ??= all([part("_bg.wasm").then(compile), part(".js").then((response) => response.text())]).catch((error) => {
       parts = undefined;
+      // Browsers keep a host's refusals as well.
+      cache = "reload";
       throw error;
     });
     return parts;

@@ -56,12 +56,12 @@ fn everything_arrives_with_the_page() {
 fn code_that_is_missing_is_said() {
     let folder = copy(|_| None);
     let wasm = wasm_of(folder.path(), "page-");
-    let code = fs::read(&wasm).unwrap();
-    fs::remove_file(&wasm).unwrap();
+    let away = wasm.with_extension("away");
+    fs::rename(&wasm, &away).unwrap();
     let page = open_broken(folder.path());
     page.wait_for_text("The page's code could not be loaded. Check the connection and reload the page.");
     page.wait_for_text("_bg.wasm: 404");
-    fs::write(&wasm, code).unwrap();
+    fs::rename(&away, &wasm).unwrap();
     page.click("button", "Try again");
     // Until it loads again, the page is the one that failed.
     page.wait_until(|| page.state() != "failed", "another try");
@@ -73,12 +73,12 @@ fn code_that_is_missing_is_said() {
 fn workers_that_are_missing_are_said_and_asked_for_again() {
     let folder = copy(|_| None);
     let wasm = wasm_of(folder.path(), "worker-");
-    let code = fs::read(&wasm).unwrap();
-    fs::remove_file(&wasm).unwrap();
+    let away = wasm.with_extension("away");
+    fs::rename(&wasm, &away).unwrap();
     let page = open_broken(folder.path());
     page.wait_for_text("The workers' code could not be loaded");
     page.wait_for_text("_bg.wasm: 404");
-    fs::write(&wasm, code).unwrap();
+    fs::rename(&away, &wasm).unwrap();
     page.drop_files(&[("sweep.csv", sweep(6, 3).as_bytes())]);
     page.wait_for_text("validated on held-out measurements");
 }

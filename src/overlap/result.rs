@@ -182,7 +182,8 @@ impl ImportedScores {
         /// How far the sum of predicted durations is beyond that of the measured ones, in per cent.
         const BEYOND_PCT: f64 = 900.0;
         let scores = [self.raw, self.standardised, self.scaled];
-        scores.iter().flatten().all(|score| score.total_error_pct > BEYOND_PCT)
+        let least_pct = scores.iter().flatten().map(|score| score.total_error_pct).reduce(f64::min);
+        least_pct.is_some_and(|pct| pct > BEYOND_PCT)
     }
 
     /// What the scores are worth, as a clause: whether these kernels were in its training.
@@ -306,4 +307,23 @@ pub struct Results {
     pub predicted_over_measured: Option<Chart>,
     /// A chart of the errors of durations, with those of predicting no slowdown.
     pub errors: Option<Chart>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_without_scores_is_not_called_one_of_something_else() {
+        let judged = ImportedScores {
+            name: "model.json".to_owned(),
+            raw: None,
+            standardised: None,
+            scaled: None,
+            scaler: None,
+            trained_on_rows: None,
+            trained_on_these: None,
+        };
+        assert!(judged.sentence().starts_with("nothing tells whether"), "{}", judged.sentence());
+    }
 }

@@ -128,32 +128,25 @@ impl List<'_> {
         let operators = self.cluster.operators.iter().map(|samples| (samples.operator.as_str(), &samples.precision));
         let collectives = self.cluster.collectives.iter().map(|of| (family_of(&of.collective), &of.precision));
         let held: Vec<(&str, &String)> = operators.chain(collectives).collect();
-        let names = |is_wanted: bool| {
-            let mut names: Vec<&str> = Vec::new();
-            for (name, _) in &held {
-                let has_wanted = held.iter().any(|(of, precision)| of == name && *precision == wanted);
-                if has_wanted == is_wanted && !names.contains(name) {
-                    names.push(name);
-                }
-            }
-            names
-        };
-        let others = names(false);
+        let has_wanted = |name: &str| held.iter().any(|(of, precision)| *of == name && *precision == wanted);
+        let others: Vec<&(&str, &String)> = held.iter().filter(|(name, _)| !has_wanted(name)).collect();
         if others.is_empty() {
             return;
         }
-        let of_others = held.iter().filter(|(name, _)| others.contains(name));
-        let mut precisions: Vec<&str> = of_others.map(|(_, precision)| precision.as_str()).collect();
+        let is_all = others.len() == held.len();
+        let mut names: Vec<&str> = others.iter().map(|(name, _)| *name).collect();
+        names.dedup();
+        let names = names.join(", ");
+        let mut precisions: Vec<&str> = others.iter().map(|(_, precision)| precision.as_str()).collect();
         precisions.compact_sort();
         precisions.dedup();
         let precisions = precisions.join(", ");
-        let is_all = names(true).is_empty();
-        let of = if is_all { String::new() } else { format!(" of {}", others.join(", ")) };
+        let of = if is_all { String::new() } else { format!(" of {names}") };
         let sentence =
             format!("The run is {wanted}, the samples{of} are {precisions}: these are used, and marked extrapolated");
-        let purpose = if is_all { "everything".to_owned() } else { others.join(", ") };
+        let purpose = if is_all { "everything" } else { &names };
         let instead = format!("samples in {precisions}");
-        self.push(NeededSamples::Precision(wanted.clone()), &purpose, Some(instead), sentence);
+        self.push(NeededSamples::Precision(wanted.clone()), purpose, Some(instead), sentence);
     }
 
     fn is_sampled(&self, name: &str) -> bool {

@@ -72,8 +72,12 @@ impl Policy {
         &mut self.study
     }
 
-    /// In what strategies play, and their parameters; `None` where the key that is shown can't be replayed.
+    /// In what strategies play, and their parameters; `None` where the key that is shown can't be replayed, or no log
+    /// can be used.
     fn replay(&self, form: &mut Form<'_>, key: u32) -> Option<ReplaySettings> {
+        if self.lacking.is_some() {
+            return None;
+        }
         let can = self.studied.as_ref().is_some_and(|of| of.can_replay.get(key as usize) == Some(&true));
         simulator::fields(form, !self.study.is_empty(), can.then_some(LatencySource::Key(key)))
     }

@@ -37,10 +37,10 @@ const STEPS: &[Step] = &[
     ("what a comparison with a later state needs", |report| report.snapshot = None),
     ("the list of launches to make next", |report| without(report, "measure-next")),
     ("the list of hotspots", |report| without(report, "hotspots")),
-    ("rows of tables after the first 20", |report| without_rules(report, |section| first_rows(section, 20))),
-    ("files", |report| without_rules(report, |section| section.files.clear())),
-    ("charts", |report| without_rules(report, |section| section.charts.clear())),
-    ("rows of tables after the first 5", |report| without_rules(report, |section| first_rows(section, 5))),
+    ("rows of tables after the first 20", |report| if_it_lists_no_choices(report, |section| first_rows(section, 20))),
+    ("files", |report| if_it_lists_no_choices(report, |section| section.files.clear())),
+    ("charts", |report| if_it_lists_no_choices(report, |section| section.charts.clear())),
+    ("rows of tables after the first 5", |report| if_it_lists_no_choices(report, |section| first_rows(section, 5))),
 ];
 
 /// The report as fine as a link holds it, then coarser by a step each: always with all that was left out, in words.
@@ -97,8 +97,9 @@ fn without(report: &mut Report, id: &str) {
     report.sections.iter_mut().for_each(|section| section.tables.retain(|table| !table.id.starts_with(id)));
 }
 
-/// Changes the sections of a report that lists no choices to deploy. Of one that does, [`super::small`] keeps all.
-fn without_rules(report: &mut Report, change: fn(&mut Section)) {
+/// Changes the sections of a report that lists no choices to deploy. In the tables of one that does, the first rows are
+/// not the ones that matter most; [`small`] picks those.
+fn if_it_lists_no_choices(report: &mut Report, change: fn(&mut Section)) {
     if !small::lists_choices(report) {
         report.sections.iter_mut().for_each(change);
     }

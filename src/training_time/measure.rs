@@ -17,7 +17,7 @@ pub const COMMANDS: &[MeasureCommand] = &[
         gives: "Writes steps.csv, a row a run with the time that your training printed. Drop it beside config.json, or \
                 give it in a terminal with collectune training-time estimate config.json --steps steps.csv; cp, ep, \
                 virtual_stages, recompute, sharding and dp_replicate are columns too",
-        needs: "the times of three runs or more, so that the interval becomes narrow",
+        needs: "the times of three runs or more that differ in layout, batch or GPUs, so that the interval becomes narrow",
         file: "",
         lines: "cat >steps.csv <<'END'
 gpus,step_s,tp,pp,micro_batch,global_batch,sequence

@@ -727,7 +727,12 @@ fn a_step_of_one_s_own_moves_the_answer_to_it() {
     let go_on = |_| std::ops::ControlFlow::Continue(());
     let before = settings.answer(&model, &catalogue, &[], &[], go_on).unwrap();
     let seconds = before.step.time_us / 1e6 * 1.3;
-    let rows: String = (0..3).map(|_| format!("64,{seconds},2,2\n")).collect();
+    let of = |micro_batch: u32| {
+        let layout = Some(GivenLayout { tensor: 2, micro_batch, ..GivenLayout::default() });
+        let settings = EstimateSettings { layout, ..EstimateSettings::default() };
+        settings.answer(&model, &catalogue, &[], &[], go_on).unwrap().step.time_us / 1e6 * 1.3
+    };
+    let rows: String = [1, 2, 4].map(|size| format!("64,{},2,{size}\n", of(size))).concat();
     let mut problems = Problems::default();
     let own = own_steps::read_text(&format!("gpus,step_s,tp,micro_batch\n{rows}64,3,5,2\n"), &mut problems).unwrap();
     assert_eq!((own.len(), problems.count), (4, 0));
@@ -750,13 +755,17 @@ fn a_step_of_one_s_own_moves_the_answer_to_it() {
     };
     let told = read(&row);
     assert_eq!((told.own_steps, &told.unused_steps[..], said(&told)), (1, &[][..], None));
+    // The same run, measured several times, is one step: it says nothing more of other layouts.
+    let one = read(&format!("gpus,step_s,tp,micro_batch\n64,{seconds},2,2\n"));
+    let often = read(&format!("gpus,step_s,tp,micro_batch\n{}", format!("64,{seconds},2,2\n").repeat(5)));
+    assert_eq!((often.own_steps, &often.step), (1, &one.step));
     let untold = read(&row.replace(",64,4096", ",,"));
     assert_eq!((untold.own_steps, &untold.step), (0, &before.step));
     let least = "is less than the 3.197 s in which 64 × H100-SXM5-80GB at their peak in bf16 do the operations of 1024 sequences of 4096 tokens; it is of another";
     assert!(untold.unused_steps[0].contains(least), "{}", untold.unused_steps[0]);
     // One that takes far longer than what is computed is used, and doubted.
     let slow = read(&format!("gpus,step_s,tp,micro_batch\n64,{},2,2\n64,{seconds},2,2\n", seconds * 8.0));
-    assert_eq!((slow.own_steps, slow.doubtful_steps.len()), (2, 1));
+    assert_eq!((slow.own_steps, slow.doubtful_steps.len()), (1, 1));
     let (measured, computed) = (seconds * 8.0, before.step.time_us / 1e6);
     let doubt = format!("steps.csv, line 2: {measured:.2} s, where {computed:.3} s is computed");
     assert_eq!(slow.doubtful_steps, [doubt]);

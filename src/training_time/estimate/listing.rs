@@ -140,7 +140,7 @@ pub fn notes(answer: &Estimated) -> Vec<String> {
         ));
     }
     if answer.own_steps > 0 && answer.own_steps < super::answer::OWN_STEPS {
-        notes.push("With three steps of your own or more the interval becomes theirs".to_owned());
+        notes.push("With three steps of your own or more, of different runs, the interval becomes theirs".to_owned());
     }
     if answer.degrees.replicate > 1 && answer.sharding == Sharding::Nothing {
         notes.push("Groups of replicas (dp_replicate) change nothing: nothing is sharded".to_owned());

@@ -564,15 +564,13 @@ impl EstimateSettings {
 
     /// The factors, moved by steps of one's own.
     fn calibrated(&self, model: &Transformer, device: &Device, steps: &[&NamedStep]) -> OwnStepsUse {
-        let mut columns = Vec::new();
+        let (mut columns, mut runs) = (Vec::new(), Vec::new());
         let (mut unused, mut doubtful) = (Vec::new(), Vec::new());
-        // Traces of ranks of one job are one step together.
-        let weight = |step: &OwnStep| {
-            let is_same = |(_, other): &&&NamedStep| {
-                let of = |step: &OwnStep| (step.gpus, step.layout, step.sequence, step.global_batch);
-                other.parts.is_some() && of(other) == of(step)
-            };
-            if step.parts.is_some() { 1.0 / steps.iter().filter(is_same).count() as f64 } else { 1.0 }
+        // Several measurements of one run are one step together, and so are traces of ranks of one job: they say no more
+        // of other layouts than one does.
+        let run = |step: &OwnStep| {
+            let batch = step.global_batch.unwrap_or_else(|| self.batch());
+            (step.gpus, step.layout, step.sequence.unwrap_or(self.sequence), batch)
         };
         for (name, step) in steps {
             let OwnStep { time_us, parts, line, .. } = *step;
@@ -592,7 +590,11 @@ impl EstimateSettings {
                     time(LEARNT.time_us(&found))
                 ));
             }
-            columns.push(MeasuredColumns { columns: found, time_us, weight: weight(step), parts });
+            columns.push(MeasuredColumns { columns: found, time_us, weight: 1.0, parts });
+            runs.push(run(step));
+        }
+        for (step, its) in columns.iter_mut().zip(&runs) {
+            step.weight /= runs.iter().filter(|other| *other == its).count() as f64;
         }
         let factors = if columns.is_empty() { LEARNT } else { LEARNT.moved_by(&columns) };
         let own_steps = columns.iter().map(|step| step.weight).sum::<f64>().round() as usize;

@@ -191,6 +191,86 @@ fn a_script_of_megatron_is_its_model_and_its_layout() {
     assert_eq!((hybrid.training.replicate, hybrid.notes.len()), (Some(4), 1));
 }
 
+/// A script that chooses one of two models, with what stands before it.
+fn chooses(head: &str) -> String {
+    format!(
+        r#"#!/bin/bash
+#SBATCH --nodes=4
+#SBATCH --gpus-per-node=8
+{head}
+NNODES=${{SLURM_NNODES:-1}}
+WORLD=$((NNODES * SLURM_GPUS_ON_NODE))  # it's 32, of 24" racks
+if [ "$SIZE" = "8B" ]; then
+  LAYERS=32; HIDDEN=4096; FFN=14336; GROUPS=(--group-query-attention --num-query-groups 8)
+elif [[ $SIZE == 1* && -n $SIZE ]]; then
+  LAYERS=16; HIDDEN=2048; FFN=8192; GROUPS=()
+else
+  echo "no such size \"$SIZE\""; exit 1
+fi
+case $SIZE in
+  13B | 1B) TP=1 ;;
+  *) TP=2 ;;
+esac
+for HEADS in 32 64; do
+  ARGS=(
+    --num-layers $LAYERS --hidden-size $HIDDEN  # don't
+    --num-attention-heads $HEADS --ffn-hidden-size ${{FFN}} "${{GROUPS[@]}}"
+    --swiglu --vocab-size 128256 --seq-length 8192 --bf16
+  )
+done
+OTHER="--num-layers 99"
+[ $((TP * 2)) -ge 4 ] && ARGS+=(--sequence-parallel)
+HOST=$(scontrol show hostnames "$LIST" | tr -d '"' | head -1)
+torchrun --nproc_per_node=${{SLURM_GPUS_ON_NODE}} --nnodes "$NNODES" pretrain_gpt.py "${{ARGS[@]}}" \
+  --tensor-model-parallel-size $TP --micro-batch-size 1 --global-batch-size $((WORLD * 4))
+"#
+    )
+}
+
+#[test]
+fn the_conditions_of_a_script_are_followed() {
+    let sizes = |head: &str| {
+        let file = models::read_file(&chooses(head)).unwrap();
+        let model = file.model.clone().unwrap();
+        let training = &file.training;
+        assert_eq!(
+            (training.global_batch, training.data.zip(training.tensor).map(|(a, b)| a * b)),
+            (Some(128), Some(32))
+        );
+        let layers: u32 = model.layers.iter().map(|(_, count)| count).sum();
+        let said: Vec<String> = file.notes.into_iter().filter(|note| note.starts_with("Line")).collect();
+        ((model.hidden, layers, training.tensor, training.sequence_parallel), said)
+    };
+    let heads = "Line 21: HEADS is taken to be 32, the first of its values. Otherwise the model or its training would \
+                 be another; change the file to choose";
+    let large = (4096, 32, Some(2), Some(true));
+    assert_eq!(sizes("SIZE=8B"), (large, vec![heads.replace("21", "18")]));
+    assert_eq!(sizes("SIZE=${1:-1B}").0, (2048, 16, Some(1), Some(false)));
+    assert_eq!(sizes("SIZE=13B").0, (2048, 16, Some(1), Some(false)));
+    // What the script is given decides: it is taken as the first condition asks for, and told.
+    let (found, said) = sizes("SIZE=$1");
+    assert_eq!((found, said.len()), (large, 2));
+    let told = "Line 7: [ \"$SIZE\" = \"8B\" ] is taken to hold: the file does not say $SIZE. Otherwise";
+    assert!(said[0].starts_with(told), "{said:?}");
+}
+
+#[test]
+fn what_is_open_of_the_batch_or_the_launch_leaves_the_model_whole() {
+    let open = SCRIPT.replace("--global_batch_size=128", "--global_batch_size=$(count)");
+    let file = models::read_file(&open).unwrap();
+    assert_eq!(file.model, known("llama-3.1-8b").ok());
+    let told: Vec<_> = file.missing.iter().map(|field| (&*field.key, &*field.reason)).collect();
+    assert_eq!(told, [("global_batch_size", "line 14: $(…) is not assigned in this file")]);
+    for (from, to) in [("--nproc_per_node 8", "--nproc_per_node gpu"), ("--nnodes 2", "--nnodes 1:4")] {
+        let file = models::read_file(&SCRIPT.replace(from, to)).unwrap();
+        assert_eq!((file.model, file.missing, file.training.data), (known("llama-3.1-8b").ok(), vec![], None));
+    }
+    // Without a launcher of its own, each task of a job is a process.
+    let job = SCRIPT.replace("torchrun --nproc_per_node 8 --nnodes 2", "srun python");
+    let job = format!("#SBATCH -N 2\n#SBATCH --ntasks-per-node=8\n{job}");
+    assert_eq!(models::read_file(&job).unwrap().training.data, Some(8));
+}
+
 #[test]
 fn arguments_in_a_log_are_read_with_the_defaults_of_megatron() {
     let log = "using world size: 64\n------ arguments ------\n  add_bias_linear ................. True\n\

@@ -321,24 +321,34 @@ fn read_models(words: &[String]) -> Result<Asked, CliError> {
         }
         file.notes.iter().for_each(|note| terminal::say("note", &format!("{name}: {note}")));
         trained.push((name.clone(), file.training));
+        let say = |open: &models::MissingField| format!("{name}, {}: {}", open.key, open.reason);
+        let (of_model, others): (Vec<_>, Vec<_>) = file.missing.iter().partition(|open| open.key == "model");
+        let told: Vec<String> = of_model.iter().chain(&others).map(|field| say(field)).collect();
         match file.model {
             Some(_) if found.is_some() => return refuse(format!("{name} is a second model; give one")),
-            Some(model) => found = Some((name, model)),
-            None => {
-                let say = |open: &&models::MissingField| format!("{name}, {}: {}", open.key, open.reason);
-                let (model, others): (Vec<_>, Vec<_>) = file.missing.iter().partition(|open| open.key == "model");
-                missing.extend(model.iter().chain(&others).map(say));
-                open.extend(others.iter().map(say));
+            None if of_model.is_empty() => {
+                open.extend(told.iter().map(|open| format!("{open}; the sizes of a model in this file are not used")));
+                missing.extend(told);
+            }
+            model => {
+                open.extend(others.iter().map(|field| format!("{}; what is usual counts", say(field))));
+                match model {
+                    Some(model) => found = Some((name, model)),
+                    None => missing.extend(told),
+                }
             }
         }
     }
     match found {
         Some((name, model)) => {
-            open.iter().for_each(|open| terminal::say("note", &format!("{open}; what is usual counts")));
+            open.iter().for_each(|open| terminal::say("note", open));
             let settings = EstimateSettings::of_files(trained.iter().map(|(name, file)| (name.as_str(), file)));
             Ok(Asked { name, model, settings, steps })
         }
-        None => refuse(format!("there is no model: {}", missing.join("; "))),
+        None => refuse(format!(
+            "there is no model: {}. Say it there, or give the model by its name or its config.json as well",
+            missing.join("; ")
+        )),
     }
 }
 

@@ -112,13 +112,17 @@ impl Reader<'_> {
     }
 }
 
+/// The part for texts of a model for texts and images.
+pub(super) fn text_part(root: &Node) -> Option<&Node> {
+    root.get("text_config").filter(|of| of.get("model_type").is_some())
+}
+
 /// Reads a configuration.
 ///
 /// # Errors
 /// Returns an error if its architecture is not known, a size is missing, or sizes contradict each other.
 pub(super) fn read(root: &Node) -> Result<Transformer> {
-    // Of a model for texts and images, the part for texts.
-    let root = root.get("text_config").filter(|of| of.get("model_type").is_some()).unwrap_or(root);
+    let root = text_part(root).unwrap_or(root);
     let mut fields = Fields::of(root, "the configuration")?;
     let model_type = fields.needed("model_type", "the architecture's name")?.word("model_type")?.to_owned();
     if !MODEL_TYPES.contains(&model_type.as_str()) {
@@ -160,7 +164,7 @@ fn gated(reader: &mut Reader<'_>, model_type: &str) -> Result<Transformer> {
     let usual = if matches!(model_type, "mistral" | "mixtral" | "gpt_oss") { 8 } else { heads };
     let kv_heads = reader.count_or("num_key_value_heads", usual)?.max(1);
     let width = reader.head_width(hidden, heads, "num_attention_heads")?;
-    if !heads.is_multiple_of(kv_heads) {
+    if !heads.is_multiple_of(kv_heads) && reader.missing.is_empty() {
         let message = format!("{kv_heads} heads of keys and values do not divide {heads} heads of queries");
         return Err(reader.wrong("num_key_value_heads", message));
     }

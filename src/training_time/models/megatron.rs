@@ -6,14 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Attention, FeedForward, Layer, MOST_PREDICTION_LAYERS, MeasuredStep, MissingField, ModelFile, ModelFileError,
-    NO_FP32, Norm, TrainingSettings, Transformer, hugging_face::runs,
+    NO_FP32, Norm, TrainingSettings, Transformer,
+    hugging_face::runs,
+    script::{Assumption, Script, Word},
 };
 use crate::text::excerpt;
 
 type Result<T> = std::result::Result<T, ModelFileError>;
 
-/// The most characters of a variable's value: variables that repeat others would grow without end.
-const LONGEST_VALUE: usize = 16 << 10;
+/// The most conditions of which it is looked whether they make a difference.
+const MOST_ASSUMPTIONS: usize = 16;
 
 /// Whether a text has such arguments.
 pub(super) fn is_one(text: &str) -> bool {
@@ -34,49 +36,6 @@ struct Arguments {
     missing: Vec<MissingField>,
 }
 
-/// Words of a line, without quotes and with the values of variables.
-fn words(line: &str, variables: &BTreeMap<String, String>) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut rest = line.chars().peekable();
-    while let Some(c) = rest.next() {
-        match (c, quote) {
-            ('\'' | '"', None) => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (c, Some(open)) if c == open => quote = None,
-            ('#', None) if word.is_none() => break,
-            (c, None) if c.is_whitespace() || matches!(c, '(' | ')' | ';' | '&' | '|') => words.extend(word.take()),
-            ('$', None | Some('"')) => {
-                let is_braced = rest.next_if_eq(&'{').is_some();
-                let mut name = String::new();
-                let is_part = |c: &char| if is_braced { *c != '}' } else { c.is_ascii_alphanumeric() || *c == '_' };
-                while let Some(c) = rest.next_if(is_part) {
-                    name.push(c);
-                }
-                if is_braced {
-                    rest.next();
-                }
-                let (name, otherwise) = name.split_once(":-").map_or((&*name, None), |(name, of)| (name, Some(of)));
-                let value = variables.get(name).map(String::as_str).or(otherwise);
-                let word = word.get_or_insert_default();
-                match value {
-                    Some(value) if word.len() + value.len() <= LONGEST_VALUE => word.push_str(value),
-                    _ => {
-                        word.push('$');
-                        word.push_str(name);
-                    }
-                }
-            }
-            (c, _) => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    words
-}
-
 /// Name and value of a line of a log's list of arguments.
 fn listed(line: &str) -> Option<(&str, &str)> {
     let (before, after) = line.split_once(" ...")?;
@@ -86,55 +45,48 @@ fn listed(line: &str) -> Option<(&str, &str)> {
     (is_name && !value.is_empty()).then_some((name, value))
 }
 
-fn is_variable(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+/// Whether a script's words name the number of layers, without which they are no model.
+fn has_layers(words: &[Word]) -> bool {
+    words.iter().any(|word| word.text.contains("num-layers") || word.text.contains("num_layers"))
 }
 
 impl Arguments {
-    fn of(text: &str) -> Self {
+    /// The arguments of a text, where conditions that it does not decide are assumed to hold or not; what was assumed.
+    fn of(text: &str, holds: &[bool]) -> (Self, Vec<Assumption>) {
         let mut arguments = Self::default();
-        let mut variables = BTreeMap::new();
-        let mut pending: Option<String> = None;
-        let mut whole = String::new();
+        let mut rest = String::new();
         for (line, number) in text.lines().zip(1_u32..) {
-            if let Some((name, value)) = listed(line) {
-                arguments.all.insert(name.to_owned(), Argument { line: number, value: value.to_owned() });
-                continue;
-            }
-            if line.trim_start().starts_with('#') {
-                continue;
-            }
-            whole.push_str(line.strip_suffix('\\').unwrap_or(line));
-            // A quoted text may go over several lines.
-            let is_open = whole.matches('"').count() % 2 == 1 && whole.len() < LONGEST_VALUE;
-            if is_open || line.ends_with('\\') && whole.len() < LONGEST_VALUE {
-                whole.push(' ');
-                continue;
-            }
-            for word in words(&std::mem::take(&mut whole), &variables) {
-                if !word.starts_with('-')
-                    && let Some((name, value)) = word.split_once('=').filter(|(name, _)| is_variable(name))
-                {
-                    variables.insert(name.to_owned(), value.to_owned());
-                    pending = None;
+            match listed(line) {
+                Some((name, value)) => {
+                    arguments.all.insert(name.to_owned(), Argument { line: number, value: value.to_owned() });
                 }
-                let inner = word.split_once('=').filter(|(name, _)| is_variable(name)).map_or(&*word, |(_, of)| of);
-                arguments.take(inner, number, &mut pending);
+                None => rest.push_str(line),
             }
+            rest.push('\n');
         }
-        for word in words(&whole, &variables) {
-            arguments.take(&word, u32::try_from(text.lines().count()).unwrap_or(u32::MAX), &mut pending);
+        let script = if arguments.all.is_empty() { Script::of(&rest, holds) } else { Script::of_log(&rest) };
+        // What is assigned to variables counts where the file does not show the command that gets them.
+        let shows = script.commands.iter().any(|command| !command.is_assignment && has_layers(&command.words));
+        for command in script.commands.iter().filter(|command| !(shows && command.is_assignment)) {
+            let mut pending = None;
+            command.words.iter().for_each(|word| arguments.take(word, &mut pending));
         }
-        arguments
+        // Without a launcher of its own, each task of the job is a process.
+        let has_launcher =
+            ["world_size", "nnodes", "nproc_per_node"].iter().any(|name| arguments.all.contains_key(*name));
+        if let Some((tasks, line)) = script.tasks.filter(|_| !has_launcher) {
+            arguments.all.insert("world_size".to_owned(), Argument { line, value: tasks.to_string() });
+        }
+        (arguments, script.assumptions)
     }
 
     /// Takes the options of a word, of which a quoted one may have several.
-    fn take(&mut self, word: &str, line: u32, pending: &mut Option<String>) {
-        for part in word.split_whitespace() {
+    fn take(&mut self, Word { text, line, .. }: &Word, pending: &mut Option<String>) {
+        for part in text.split_whitespace() {
             if let Some(option) = part.strip_prefix("--").filter(|option| !option.starts_with('-')) {
                 let (name, value) = option.split_once('=').unwrap_or((option, ""));
                 let name = name.replace('-', "_");
-                self.all.insert(name.clone(), Argument { line, value: value.to_owned() });
+                self.all.insert(name.clone(), Argument { line: *line, value: value.to_owned() });
                 *pending = value.is_empty().then_some(name);
             } else if let Some(argument) = pending.take().and_then(|name| self.all.get_mut(&name)) {
                 part.clone_into(&mut argument.value);
@@ -200,10 +152,31 @@ const MOST_GPUS: u32 = 1 << 20;
 /// # Errors
 /// Returns an error if a value is not what its argument asks for, or if values contradict each other.
 pub(super) fn read(text: &str) -> Result<ModelFile> {
-    let mut arguments = Arguments::of(text);
+    let (arguments, assumptions) = Arguments::of(text, &[]);
+    let mut file = read_arguments(arguments)?;
+    for (at, assumption) in assumptions.into_iter().enumerate().take(MOST_ASSUMPTIONS) {
+        let mut holds = vec![true; at];
+        holds.push(false);
+        let other = read_arguments(Arguments::of(text, &holds).0);
+        if other.map(|other| (other.model, other.training)) != Ok((file.model.clone(), file.training.clone())) {
+            let Assumption { line, what } = assumption;
+            file.notes.push(format!(
+                "Line {line}: {what}. Otherwise the model or its training would be another; change the file to choose"
+            ));
+        }
+    }
+    file.measured = measured_step(text);
+    Ok(file)
+}
+
+fn read_arguments(mut arguments: Arguments) -> Result<ModelFile> {
     let training = training(&mut arguments)?;
+    // What is open of the layout and the batch can be chosen: the model is whole without.
+    let open = std::mem::take(&mut arguments.missing);
     let model = model(&mut arguments, &training)?;
     let is_whole = arguments.missing.is_empty();
+    let of_training = open.into_iter().filter(|field| field.key != "num_layers");
+    arguments.missing.extend(of_training.collect::<Vec<_>>());
     let mut notes = Vec::new();
     if training.global_batch.is_none() && training.micro_batches.is_some() {
         notes.push("Without global_batch_size a step is one micro-batch of each replica, as in Megatron".to_owned());
@@ -224,8 +197,7 @@ pub(super) fn read(text: &str) -> Result<ModelFile> {
     if !rest.is_empty() {
         notes.push(format!("These options are not used: {}", rest.join(", ")));
     }
-    let measured = measured_step(text);
-    Ok(ModelFile { model: is_whole.then_some(model), training, measured, missing: arguments.missing, notes })
+    Ok(ModelFile { model: is_whole.then_some(model), training, measured: None, missing: arguments.missing, notes })
 }
 
 /// The value behind a label of a line of an iteration, such as `global batch size:   512 |`.
@@ -305,8 +277,16 @@ fn training(of: &mut Arguments) -> Result<TrainingSettings> {
 fn layout(of: &mut Arguments, mut settings: TrainingSettings) -> Result<TrainingSettings> {
     let degrees = [settings.tensor, settings.pipeline, settings.context].map(|degree| u64::from(degree.unwrap_or(1)));
     let product: u64 = degrees.iter().product();
-    // What starts the processes says the GPUs; arguments that are left open there are no gap of the model.
+    // What starts the processes says the GPUs; arguments that are left open there are no gap of the model, and neither
+    // are torchrun's own words, such as `gpu` processes or `1:4` nodes.
     let open = of.missing.len();
+    for (name, is_open) in [("nproc_per_node", ["gpu", "auto", "cpu"]), ("nnodes", [":"; 3])] {
+        let found = of.all.get(name).is_some_and(|argument| is_open.iter().any(|word| argument.value.contains(word)));
+        if found {
+            of.used.insert(name.to_owned());
+            of.all.remove(name);
+        }
+    }
     let gpus = match of.count("world_size", MOST_GPUS)? {
         Some(gpus) => Some(u64::from(gpus)),
         None => {
@@ -315,7 +295,8 @@ fn layout(of: &mut Arguments, mut settings: TrainingSettings) -> Result<Training
         }
     };
     of.missing.truncate(open);
-    if settings.global_batch.is_none() && settings.micro_batch.is_some() && !of.flag("deepspeed") {
+    let has_batch = settings.global_batch.is_some() || of.all.contains_key("global_batch_size");
+    if !has_batch && settings.micro_batch.is_some() && !of.flag("deepspeed") {
         // Megatron takes the micro-batch of each replica (megatron/training/arguments.py).
         settings.micro_batches = Some(1);
     }
@@ -404,7 +385,7 @@ fn attention(of: &mut Arguments, hidden: u32, has_bias: bool) -> Result<Attentio
     }
     let groups = of.count("num_query_groups", 1 << 12)?.unwrap_or(1);
     let kv_heads = if of.flag("group_query_attention") { groups } else { heads };
-    if !heads.is_multiple_of(kv_heads) {
+    if !heads.is_multiple_of(kv_heads) && of.missing.is_empty() {
         let message = format!("{kv_heads} heads of keys and values do not divide {heads} heads of queries");
         return Err(of.contradiction("num_query_groups", message));
     }

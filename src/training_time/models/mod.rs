@@ -5,6 +5,8 @@ mod file;
 mod hugging_face;
 mod known;
 mod megatron;
+mod script;
+mod shell_words;
 mod torchtitan;
 mod transformer;
 
@@ -161,5 +163,8 @@ pub fn of(root: &yaml::Node) -> Result<ModelFile, ModelFileError> {
     if deepspeed::is_one(root) {
         return deepspeed::read(root);
     }
-    Ok(ModelFile { model: Some(hugging_face::read(root)?), ..ModelFile::default() })
+    let model = hugging_face::read(root)?;
+    let note = "It is a model for texts and others (text_config): what reads images or sound is left out";
+    let notes = hugging_face::text_part(root).map(|_| note.to_owned()).into_iter().collect();
+    Ok(ModelFile { model: Some(model), notes, ..ModelFile::default() })
 }

@@ -143,7 +143,7 @@ fn request(log: &SweepLog, name: &str, answers: &LogAnswers, lacking: MissingAns
     };
     let default = if lacking.algorithm { ", or DEFAULT as the algorithm where the library chose" } else { "" };
     MappingRequest {
-        problem: format!("does not say {listed}; give the same for all its rows{default}"),
+        problem: format!("does not say {listed}; give the same for all rows that lack it{default}"),
         headers: columns.iter().map(|column| column.name().to_owned()).collect(),
         sample,
         wanted: Column::ALL

@@ -63,8 +63,8 @@ fn a_log_says_everything_but_the_configuration() {
     let request = asks(&log(), "log.txt");
     assert_eq!(
         request.problem,
-        "does not say which algorithm ran, which protocol and on how many channels; give the same for all its rows, or \
-         DEFAULT as the algorithm where the library chose"
+        "does not say which algorithm ran, which protocol and on how many channels; give the same for all rows that lack it, \
+         or DEFAULT as the algorithm where the library chose"
     );
     assert_eq!(request.headers[..4], ["collective", "num_nodes", "num_gpus", "size_bytes"]);
     assert_eq!(request.sample[0], ["all_reduce", "2", "2", "1048576", "126.1", "8.31", "8.31", "131.1", "8", "8"]);
@@ -239,6 +239,32 @@ fn several_runs_in_a_file() {
         log()
     );
     assert_eq!(ran(&read(&exported, "log", None).0), ["RING/LL/8 Asked"; 6]);
+    // Exported after a table, it is for the next run; what is unset holds no longer.
+    let set = |algorithm: &str, channels: &str| {
+        format!("+ export NCCL_ALGO={algorithm} NCCL_PROTO=LL NCCL_MIN_NCHANNELS={channels} NCCL_MAX_NCHANNELS={channels}\n")
+    };
+    let (ring, tree) = (set("Ring", "8"), set("Tree", "4"));
+    let cut = log().lines().take_while(|line| !line.contains("Out of bounds")).map(|line| format!("{line}\n")).collect();
+    for log in [log(), cut] {
+        let (rows, ..) = read(&format!("{ring}{log}{tree}{log}"), "log", None);
+        assert_eq!(ran(&rows), expected);
+        // The next run died before it printed anything.
+        let (rows, ..) = read(&format!("{ring}{log}{tree}srun: error: time limit\n"), "log", None);
+        assert_eq!(ran(&rows), expected[..3]);
+        let unset = "+ unset NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS\n";
+        let (rows, ..) = read(&format!("{ring}{log}{unset}{log}"), "log", Some("DEFAULT"));
+        assert_eq!(ran(&rows)[..3], expected[..3]);
+        assert!(rows[3..].iter().all(|row| row.kind == RunKind::Default), "{:?}", ran(&rows));
+        // The library repeats what is set before the head of the run's table.
+        let lines = ["ALGO=Tree", "PROTO=LL", "MIN_NCHANNELS=4", "MAX_NCHANNELS=4"].map(|setting| {
+            format!("node:1:1 [0] NCCL INFO NCCL_{} set by environment to {}.\n", setting.split('=').next().unwrap(), setting.split('=').nth(1).unwrap())
+        });
+        if log.contains("Avg bus") {
+            let (rows, ..) = read(&format!("{log}{}{log}", lines.concat()), "log", Some("DEFAULT"));
+            assert!(rows[..3].iter().all(|row| row.kind == RunKind::Default), "{:?}", ran(&rows));
+            assert_eq!(ran(&rows)[3..], expected[3..]);
+        }
+    }
     // Older ones name no collective; the command does.
     let nameless =
         log().lines().filter(|l| !l.contains("Collective test")).fold(String::new(), |all, l| all + l + "\n");

@@ -69,6 +69,8 @@ struct Reader {
     /// Of the environment as a whole, and of the command that comes next.
     exported: Settings,
     next: Settings,
+    /// Of the environment as it was for the run, where it was changed since for the next one.
+    exported_before: Option<Settings>,
     next_collective: Option<Collective>,
     decided: Vec<crate::tuning::job::LibraryDecision>,
 }
@@ -225,13 +227,20 @@ impl Reader {
     }
 
     fn settings(&mut self, text: &str, is_speech: bool) {
-        let bare = text.trim().trim_start_matches("+ ").trim_start_matches("declare -x ").trim_start_matches("export ");
-        let is_export = text.trim().trim_start_matches("+ ").starts_with("export ")
-            || text.trim_start().starts_with("declare -x ")
+        let bare = text.trim().trim_start_matches("+ ");
+        let is_export = ["export ", "declare -x "].iter().any(|word| bare.starts_with(word))
             || (bare.starts_with("NCCL_") && !bare.contains(' '));
-        if is_export {
-            self.exported.take(text);
-        } else if is_speech || !self.is_measured() {
+        let unset = bare.strip_prefix("unset ").or(bare.strip_prefix("export -n "));
+        if is_export || unset.is_some() {
+            // A shell goes on when the run is over: what it exports then is for the next one.
+            if self.is_measured() && self.exported_before.is_none() {
+                self.exported_before = Some(self.exported.clone());
+            }
+            match unset {
+                Some(names) => names.split_whitespace().for_each(|name| self.exported.unset(name)),
+                None => _ = self.exported.take(text),
+            }
+        } else if is_speech && !self.has_ended || !self.is_measured() {
             self.run.settings.take(text);
         } else {
             self.next.take(text);
@@ -266,7 +275,8 @@ impl Reader {
         let header = self.header.take();
         let has_ended = std::mem::take(&mut self.has_ended);
         self.is_open = false;
-        run.settings = run.settings.over(&self.exported);
+        run.settings = run.settings.over(self.exported_before.as_ref().unwrap_or(&self.exported));
+        self.exported_before = None;
         self.run.settings = std::mem::take(&mut self.next);
         self.run.collective = self.next_collective.take();
 

@@ -51,6 +51,11 @@ impl Settings {
         any
     }
 
+    /// Forgets a variable.
+    pub(super) fn unset(&mut self, key: &str) {
+        self.set(key, "");
+    }
+
     /// Sets one variable. Returns whether it is one that matters.
     fn set(&mut self, key: &str, value: &str) -> bool {
         let number = value.parse().ok();

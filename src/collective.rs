@@ -102,6 +102,11 @@ impl Collective {
         matches!(self, Self::AllToAll | Self::SendRecv | Self::Gather | Self::Scatter | Self::Hypercube)
     }
 
+    /// Whether it starts from one rank, or goes to one.
+    pub const fn has_root(self) -> bool {
+        matches!(self, Self::Broadcast | Self::Reduce | Self::Gather | Self::Scatter)
+    }
+
     /// Whether any version of NCCL or RCCL runs it with this algorithm and protocol where a tuner asks for them: the
     /// table of `ncclTopoTuneModel` (NCCL, src/graph/tuning.cc). Versions, GPUs and fabrics rule out more.
     pub const fn can_run(self, algorithm: Algorithm, protocol: Protocol) -> bool {

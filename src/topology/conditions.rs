@@ -171,12 +171,6 @@ const MOST_SETS: u64 = 1 << 31;
 /// The most pairs of a link and a chunk: at one event each link may choose among all chunks.
 const MOST_CHOICES: u64 = 3_000_000_000;
 
-/// Whether the collective has a root.
-pub const fn has_root(collective: Collective) -> bool {
-    use Collective::{Broadcast, Gather, Reduce, Scatter};
-    matches!(collective, Broadcast | Reduce | Scatter | Gather)
-}
-
 impl CollectiveRequest {
     /// Builds the problem of the collective on a topology, and the clock of its ticks.
     ///
@@ -306,7 +300,7 @@ impl CollectiveRequest {
             }
             return Ok(request);
         }
-        let has_root = self.collective.is_some_and(has_root);
+        let has_root = self.collective.is_some_and(Collective::has_root);
         if is_dead(&self.root) && has_root {
             return Err(RequestError::DeadRoot(self.root));
         }

@@ -14,7 +14,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{
-    conditions::{CollectiveRequest, has_root},
+    conditions::CollectiveRequest,
     model::{Topology, Unit},
     read::{Columns, ReadError, cells, lines},
     time::Clock,
@@ -341,7 +341,7 @@ pub fn write(
     // Other programs support no other collective and do not know these rows.
     if request.collective != Some(Collective::AllGather) {
         text += &format!("Collective,{}\n", request.key());
-        if request.collective.is_some_and(has_root) {
+        if request.collective.is_some_and(Collective::has_root) {
             text += &format!("Root,{}\n", request.root);
         }
     }

@@ -21,6 +21,8 @@ pub enum Aspect {
     DataType,
     /// The reduction operation, such as `sum`.
     Operation,
+    /// The root of a collective that has one, such as `root 5`.
+    Root,
     /// How operations were launched: one by one, several at once, or as a CUDA graph.
     Launches,
     /// The nodes that took part.
@@ -31,7 +33,8 @@ pub enum Aspect {
 
 impl Aspect {
     /// All of them, in the order of [`Origin::values`].
-    pub const ALL: [Self; 6] = [Self::Library, Self::DataType, Self::Operation, Self::Launches, Self::Nodes, Self::Gpu];
+    pub const ALL: [Self; 7] =
+        [Self::Library, Self::DataType, Self::Operation, Self::Root, Self::Launches, Self::Nodes, Self::Gpu];
 
     /// What differs, in words, such as `the library's version`.
     pub const fn words(self) -> &'static str {
@@ -39,6 +42,7 @@ impl Aspect {
             Self::Library => "the library's version",
             Self::DataType => "the data type",
             Self::Operation => "the operation",
+            Self::Root => "the root",
             Self::Launches => "CUDA graphs or aggregation",
             Self::Nodes => "the nodes",
             Self::Gpu => "the GPU",
@@ -46,7 +50,7 @@ impl Aspect {
     }
 }
 
-/// The origin of a row: library version, data type, operation, launches, nodes and GPU; `None` for what the file does
+/// The origin of a row: library version, data type, operation, root, launches, nodes and GPU; `None` for what the file does
 /// not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
@@ -87,6 +91,11 @@ impl Origin {
         self.values[Aspect::Operation as usize] = word(redop);
     }
 
+    /// The rank from which a collective starts, or to which it goes; `None` where it has none.
+    pub fn root(&mut self, rank: Option<u32>) {
+        self.values[Aspect::Root as usize] = rank.map(|rank| format!("root {rank}"));
+    }
+
     /// How nccl-tests launched the operations: `graph` is its option `-G`, `aggregated` its option `-m`.
     pub fn launches(&mut self, graph: Option<u64>, aggregated: Option<u64>) {
         let how = match (graph, aggregated) {
@@ -125,6 +134,8 @@ pub fn aspect_of(value: &str) -> Option<Aspect> {
         Some(Aspect::DataType)
     } else if OPERATIONS.contains(&value) {
         Some(Aspect::Operation)
+    } else if value.starts_with("root ") {
+        Some(Aspect::Root)
     } else if ["CUDA graph", "operations at once", "launched one by one"].iter().any(|word| value.contains(word)) {
         Some(Aspect::Launches)
     } else if value.split('+').all(|name| name.parse::<Gpu>().is_ok()) {
@@ -158,6 +169,10 @@ pub fn arguments(values: &[String]) -> String {
     }
     if let Some(operation) = value(Aspect::Operation).filter(|operation| *operation != "sum") {
         arguments += &format!(" -o {operation}");
+    }
+    let root = value(Aspect::Root).and_then(|root| root.strip_prefix("root "));
+    if let Some(rank) = root.filter(|rank| *rank != "0") {
+        arguments += &format!(" -r {rank}");
     }
     if let Some(value) = value(Aspect::Launches) {
         arguments += if value.contains("CUDA graph") { " -G 1" } else { "" };
@@ -224,14 +239,14 @@ mod tests {
         origin.measured_type("Float", "none");
         origin.nodes([number_of("a"), number_of("b")]);
         origin.gpus(&["h200", "h100"]);
-        let [library, datatype, redop, launches, nodes, gpu] = origin.values();
+        let [library, datatype, redop, root, launches, nodes, gpu] = origin.values();
         assert_eq!(gpu.as_deref(), Some("H100+H200"));
         assert_eq!(library.as_deref(), Some("NCCL 2.28.3+cuda12.9"));
         assert_eq!((datatype.as_deref(), redop), (Some("float"), &None));
-        assert!(nodes.as_ref().is_some_and(|nodes| nodes.len() == 16) && launches.is_none());
+        assert!(nodes.as_ref().is_some_and(|nodes| nodes.len() == 16) && launches.is_none() && root.is_none());
         origin.library("RCCL", " ");
         origin.nodes([]);
-        assert_eq!((&origin.values()[0], &origin.values()[4]), (&None, &None));
+        assert_eq!((&origin.values()[0], &origin.values()[5]), (&None, &None));
     }
 
     #[test]
@@ -252,9 +267,9 @@ mod tests {
     #[test]
     fn nccl_tests_measures_by_them_again() {
         let of = |values: &[&str]| arguments(&values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>());
-        assert_eq!(of(&["NCCL 2.27.5", "float", "launched one by one", "sum"]), "");
+        assert_eq!(of(&["NCCL 2.27.5", "float", "launched one by one", "sum", "root 0"]), "");
         assert_eq!(of(&["CUDA graph of 16 operations", "bfloat16", "max"]), " -d bfloat16 -o max -G 1 -m 16");
-        assert_eq!(of(&["16 operations at once", "half"]), " -d half -m 16");
+        assert_eq!(of(&["16 operations at once", "half", "root 5"]), " -d half -r 5 -m 16");
         assert_eq!(of(&["float", "half", "CUDA graph"]), " -G 1");
     }
 

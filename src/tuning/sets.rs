@@ -374,6 +374,7 @@ impl<'a> Division<'a> {
                 (Aspect::Library, None) => label += "library not stated",
                 (Aspect::DataType, None) => label += "data type not stated",
                 (Aspect::Operation, None) => label += "operation not stated",
+                (Aspect::Root, None) => label += "root not stated",
                 (Aspect::Launches, None) => label += "launches not stated",
                 (Aspect::Nodes, None) => label += "nodes not stated",
                 (Aspect::Gpu, None) => label += "GPU not stated",

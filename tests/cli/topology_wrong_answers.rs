@@ -554,7 +554,7 @@ fn is_the_same_after_saving(topology: &Topology, collective: Collective, chunks:
     let again = read::read(&topology_csv(topology), "any", Options::default()).unwrap();
     assert_eq!(&again.topology, topology);
     assert!(again.notes.is_empty(), "{:?}", again.notes);
-    let root = if collectune::topology::conditions::has_root(collective) { root } else { 0 };
+    let root = if collective.has_root() { root } else { 0 };
     let wanted = CollectiveRequest {
         collective: Some(collective),
         chunks,

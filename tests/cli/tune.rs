@@ -132,6 +132,19 @@ fn fake_all_reduce_perf() {
         // A table of another type than the one that it names: no row of it can be used.
         output = output.replace(" float ", " mystery ");
     }
+    if var("FAKE_ENDS_EARLY").is_some() {
+        // It dies after the first size, and says nothing of it.
+        let mut rows = 0;
+        let is_row = |line: &str| line.contains(" float ") && !line.starts_with('#');
+        let stays = |line: &&str| {
+            rows += usize::from(is_row(line));
+            rows <= 1
+        };
+        output = output.lines().take_while(stays).collect::<Vec<_>>().join("\n");
+    }
+    if is("FAKE_WRONG") {
+        output = output.replace("      0 ", "      3 ").replace("      0\n", "      3\n");
+    }
     if is("FAKE_STALL") && !Path::new(&var("FAKE_NOTE").unwrap()).exists() {
         fs::write(var("FAKE_NOTE").unwrap(), "").unwrap();
         output =
@@ -346,11 +359,13 @@ fn a_campaign_that_is_killed_at_any_moment_goes_on_with_the_same_result() {
 fn what_crashes_hangs_or_is_replaced_is_recorded_and_not_tried_again() {
     let ring = |protocol, channels| Configuration { algorithm: Algorithm::Ring, protocol, channels };
     let tree = Configuration { algorithm: Algorithm::Tree, protocol: Protocol::Ll, channels: 32 };
+    let wrong = Configuration { algorithm: Algorithm::Tree, protocol: Protocol::Simple, channels: 32 };
     let cluster = FakeCluster::new(&[
         ("FAKE_CRASH", &ring(Protocol::Simple, 32).to_string()),
         ("FAKE_HANG", &ring(Protocol::Ll128, 32).to_string()),
         ("FAKE_NO_TABLE", &ring(Protocol::Ll, 32).to_string()),
         ("FAKE_SUBSTITUTED", &tree.to_string()),
+        ("FAKE_WRONG", &wrong.to_string()),
     ]);
     ended(&cluster.tune("campaign", &["--without-ab", "--launches", "45", "--time-limit", "4s"]), 0);
     let entries = cluster.entries("campaign");
@@ -366,6 +381,8 @@ fn what_crashes_hangs_or_is_replaced_is_recorded_and_not_tried_again() {
     let no_table = of(ring(Protocol::Ll, 32)).outcome.failure().unwrap();
     assert!(no_table.contains("no table of nccl-tests") && no_table.contains("unknown option"), "{no_table}");
     assert_eq!(of(tree).outcome, LaunchOutcome::Measured);
+    let wrong = of(wrong).outcome.failure().unwrap();
+    assert!(wrong.contains("of its table has wrong values (#wrong)"), "{wrong}");
     // The child of what hung was ended with it.
     let pid = fs::read_to_string(cluster.path("note")).unwrap();
     let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -379,10 +396,10 @@ fn what_crashes_hangs_or_is_replaced_is_recorded_and_not_tried_again() {
     assert!(table.contains("TREE/LL128/32") && !table.contains("TREE/LL/32"), "{table}");
     let failed: Vec<String> =
         entries.iter().map(|entry| entry.log.clone()).filter(|log| log.starts_with(".failed/")).collect();
-    assert_eq!(failed.len(), 3);
+    assert_eq!(failed.len(), 4);
     // The report says that they failed; why may quote a line of a log, and stays in the journal.
     let report = fs::read_to_string(cluster.path("campaign/report.html")).unwrap();
-    assert!(report.contains("of which 3 left no measurements") && report.contains("No measurements"));
+    assert!(report.contains("of which 4 left no measurements") && report.contains("No measurements"));
     let reasons = entries.iter().filter_map(|entry| match &entry.outcome {
         LaunchOutcome::Failed(why) => Some(why),
         _ => None,
@@ -431,6 +448,7 @@ fn a_table_of_other_ranks_or_without_a_row_is_no_measurement() {
     for (fault, why) in [
         ("FAKE_ONE_RANK", "its table is of 1 rank, and 16 were launched: are the programs built with MPI (MPI=1)?"),
         ("FAKE_OTHER_COUNT", "no row of its table can be used: "),
+        ("FAKE_ENDS_EARLY", "its table ends at 4 KiB, and sizes up to 64 MiB were asked for"),
     ] {
         let cluster = FakeCluster::new(&[(fault, "1")]);
         let said = cluster.tune("c", &["--launches", "40", "--ab-repeats", "3"]);

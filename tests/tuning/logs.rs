@@ -241,10 +241,13 @@ fn several_runs_in_a_file() {
     assert_eq!(ran(&read(&exported, "log", None).0), ["RING/LL/8 Asked"; 6]);
     // Exported after a table, it is for the next run; what is unset holds no longer.
     let set = |algorithm: &str, channels: &str| {
-        format!("+ export NCCL_ALGO={algorithm} NCCL_PROTO=LL NCCL_MIN_NCHANNELS={channels} NCCL_MAX_NCHANNELS={channels}\n")
+        format!(
+            "+ export NCCL_ALGO={algorithm} NCCL_PROTO=LL NCCL_MIN_NCHANNELS={channels} NCCL_MAX_NCHANNELS={channels}\n"
+        )
     };
     let (ring, tree) = (set("Ring", "8"), set("Tree", "4"));
-    let cut = log().lines().take_while(|line| !line.contains("Out of bounds")).map(|line| format!("{line}\n")).collect();
+    let cut =
+        log().lines().take_while(|line| !line.contains("Out of bounds")).map(|line| format!("{line}\n")).collect();
     for log in [log(), cut] {
         let (rows, ..) = read(&format!("{ring}{log}{tree}{log}"), "log", None);
         assert_eq!(ran(&rows), expected);
@@ -257,7 +260,11 @@ fn several_runs_in_a_file() {
         assert!(rows[3..].iter().all(|row| row.kind == RunKind::Default), "{:?}", ran(&rows));
         // The library repeats what is set before the head of the run's table.
         let lines = ["ALGO=Tree", "PROTO=LL", "MIN_NCHANNELS=4", "MAX_NCHANNELS=4"].map(|setting| {
-            format!("node:1:1 [0] NCCL INFO NCCL_{} set by environment to {}.\n", setting.split('=').next().unwrap(), setting.split('=').nth(1).unwrap())
+            format!(
+                "node:1:1 [0] NCCL INFO NCCL_{} set by environment to {}.\n",
+                setting.split('=').next().unwrap(),
+                setting.split('=').nth(1).unwrap()
+            )
         });
         if log.contains("Avg bus") {
             let (rows, ..) = read(&format!("{log}{}{log}", lines.concat()), "log", Some("DEFAULT"));

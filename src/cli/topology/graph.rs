@@ -15,7 +15,7 @@ use crate::{
     },
     collective::Collective,
     topology::{
-        conditions::{CollectiveRequest, has_root, read_custom},
+        conditions::{CollectiveRequest, read_custom},
         dump::{self, Dump, Machine, Rates},
         generate::{Kind, Recipe},
         model::{Topology, Unit},
@@ -201,7 +201,7 @@ impl WantedArguments {
             chunks: self.chunks.unwrap_or(1),
             custom: None,
         };
-        let collective = wanted.collective.filter(|collective| self.root.is_some() && !has_root(*collective));
+        let collective = wanted.collective.filter(|collective| self.root.is_some() && !collective.has_root());
         if let Some(collective) = collective.filter(|_| self.conditions.is_none()) {
             let why = "broadcast, reduce, scatter and gather have one";
             return refuse(format!("--root has no effect: {collective} has no root; {why}"));

@@ -52,7 +52,7 @@ use crate::{
         plan::duration,
         sweep::Sweep,
     },
-    units::{capitalised, count},
+    units::{Size, capitalised, count},
     worker::executor::Executor,
 };
 
@@ -355,7 +355,8 @@ impl Campaign {
         })
     }
 
-    /// Whether a log has a table that can be used, of as many ranks as were launched.
+    /// Whether a log has a table that can be used, of as many ranks as were launched, up to the last size, and without
+    /// wrong values.
     fn checked(&self, log: &Path, job: Job) -> Result<LaunchOutcome, CliError> {
         let bytes = fs::read(log).map_err(|error| told(format!("{}: {error}", log.display())))?;
         let mut lines = Lines::new(&bytes[..]);
@@ -369,11 +370,26 @@ impl Campaign {
             return Ok(LaunchOutcome::Measured);
         };
         let ranks = job.scale.ranks;
+        let asked = self.folder.settings.sizes;
+        let is_launched = matches!(self.cluster, Cluster::Launched(_));
+        let last = rows.iter().map(|row| row.workload.size_bytes).max().unwrap_or_default();
+        let wrong = rows.iter().filter(|row| row.marks.has_wrong_values).count() as u64;
         Ok(match (rows.first(), reading.problems.kept.first()) {
             (None, Some(problem)) => LaunchOutcome::Failed(format!("no row of its table can be used: {problem}")),
             (Some(row), _) if row.workload.scale.ranks != ranks => LaunchOutcome::Failed(format!(
                 "its table is of {}, and {ranks} were launched: are the programs built with MPI (MPI=1)?",
                 count(row.workload.scale.ranks.into(), "rank")
+            )),
+            (Some(_), _) if wrong > 0 => LaunchOutcome::Failed(format!(
+                "{} of its table has wrong values (#wrong): what ran does not compute what it should",
+                count(wrong, "row")
+            )),
+            // Sizes are rounded down to a multiple of the ranks, and a row that can't be read is told with the others.
+            (Some(_), None) if is_launched && last.saturating_mul(2) <= asked.last => LaunchOutcome::Failed(format!(
+                "its table ends at {}, and sizes up to {} were asked for{}",
+                Size(last),
+                Size(asked.last),
+                last_line(log)
             )),
             _ => LaunchOutcome::Measured,
         })

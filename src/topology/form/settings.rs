@@ -13,7 +13,7 @@ use crate::{
     form::{ChoiceError, Control, Field, Form, Setting},
     schedule::synthesize::Method,
     topology::{
-        conditions::{CollectiveRequest, has_root},
+        conditions::CollectiveRequest,
         dump::Rates,
         generate::{Kind, Recipe},
         model::Unit,
@@ -226,7 +226,7 @@ pub(super) fn search(
     let collective = Collective::parse(&chosen);
     form.is_listed = collective.is_some();
     form.field(number_of("chunks", "Chunks per node"), &mut wanted.chunks);
-    form.is_listed = collective.is_some_and(has_root);
+    form.is_listed = collective.is_some_and(Collective::has_root);
     form.field(number_of("root", "Root"), &mut wanted.root);
     let is_own = chosen == "own";
     form.is_listed = is_own;

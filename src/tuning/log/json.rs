@@ -168,6 +168,7 @@ fn measured(result: &Value, line: u64) -> Result<(TableRow, bool), (&'static str
         count: count(result, "count").ok_or(("count", "is not a number of elements"))?,
         datatype: Datatype::parse(text("type")).ok_or(("type", "is not a data type"))?,
         redop: redop(text("redop")),
+        root: count(result, "root").and_then(|rank| u32::try_from(rank).ok()),
         in_place,
         out_of_place,
         planned: None,

@@ -59,6 +59,7 @@ impl ReportedRuns {
             count: size_bytes / datatype.bytes,
             datatype,
             redop,
+            root: None,
             in_place: Some(printed).filter(|_| is_in_place),
             out_of_place: Some(printed).filter(|_| !is_in_place),
             planned: None,

@@ -203,11 +203,12 @@ impl LoggedRun {
                 let expected = "wrong values came out of this run; the row was left out";
                 has_wrong(row).then(|| problem(row, "#wrong", expected))
             };
-            let measured_type = (row.datatype.name, row.redop.unwrap_or_default());
+            let measured_type = (row.datatype.name, row.redop.unwrap_or_default(), row.root.filter(|_| of.has_root()));
             let number = match last {
                 Some((same, number)) if same == measured_type => number,
                 _ => {
                     origin.measured_type(measured_type.0, measured_type.1);
+                    origin.root(measured_type.2);
                     let Some(number) = told.reading.origins.number(&origin, Origins::MAX_OF_A_FILE) else {
                         let expected = "is one way of measuring more than can be told apart; the row was left out";
                         told.reading.problems.push(problem(row, "", expected));

@@ -53,6 +53,8 @@ pub(super) struct TableRow {
     pub(super) datatype: Datatype,
     /// `sum`, `none`; `None` where it is no known one.
     pub(super) redop: Option<&'static str>,
+    /// The rank from which the collective starts, or to which it goes; `None` where it has none.
+    pub(super) root: Option<u32>,
     pub(super) in_place: Option<Printed>,
     pub(super) out_of_place: Option<Printed>,
     /// The planned configuration in columns 14 to 16.
@@ -206,9 +208,9 @@ impl Shape {
         } else {
             None
         };
-        if self.root {
-            cells.parse("root", |w| w.parse::<i64>().ok(), "is not a rank")?;
-        }
+        // A collective without a root has -1.
+        let rank = |w: &str| w.parse::<i64>().ok().map(|rank| u32::try_from(rank).ok());
+        let root = if self.root { cells.parse("root", rank, "is not a rank")? } else { None };
         let mut printed = || -> Result<Printed, Fault> {
             let printed = Printed {
                 time_us: cells.number("time")?,
@@ -246,6 +248,7 @@ impl Shape {
             count,
             datatype,
             redop,
+            root,
             in_place,
             out_of_place,
             planned: None,

@@ -172,6 +172,7 @@ fn published() -> Vec<Published> {
         };
         let interleaved = source == "torchtitan-202412" && row["note"].contains("interleaved");
         let question = |micro_batch: u32| StepQuestion {
+            gradient_bytes: None,
             model: &model,
             device: &device,
             degrees: Degrees {
@@ -238,6 +239,7 @@ fn published() -> Vec<Published> {
                 recomputation: Recomputation::Layers,
                 sharding: Sharding::Nothing,
                 is_sequence_parallel: false,
+                gradient_bytes: None,
                 overlaps_reduce: false,
                 overlaps_gather: false,
             };
@@ -483,6 +485,7 @@ fn memory_is_that_of_published_figures() {
                 attention: AttentionKernel::Unfused,
                 recomputation,
                 sharding: Sharding::Nothing,
+                gradient_bytes: None,
                 is_sequence_parallel: mode.contains("sequence parallel"),
                 overlaps_reduce: true,
                 overlaps_gather: true,
@@ -510,13 +513,14 @@ fn chunks_of_different_lengths_are_tried_where_the_software_can_place_them() {
     let catalogue = Catalogue::built_in();
     let go_on = |_| std::ops::ControlFlow::Continue(());
     let of = |stack: Stack| {
-        let settings = EstimateSettings { gpus: 1024, stack, global_batch: Some(2048), ..EstimateSettings::default() };
+        // Groups of eight leave 126 of them, which stages of equal length divide among themselves.
+        let settings = EstimateSettings { gpus: 1008, stack, global_batch: Some(2016), ..EstimateSettings::default() };
         settings.answer(&known("llama-3.1-405b").unwrap(), &catalogue, &[], &[], go_on).unwrap().layouts.ranked
     };
     let is_uneven = |layout: &RankedLayout| 126 % (layout.degrees.pipeline * layout.virtual_stages) != 0;
     let has_uneven_chunks =
         |stack: Stack| of(stack).iter().any(|layout| layout.virtual_stages > 1 && is_uneven(layout));
-    assert!(has_uneven_chunks(Stack::MegatronCore) && !has_uneven_chunks(Stack::MegatronLm));
+    assert!(has_uneven_chunks(Stack::MegatronCore) && !of(Stack::MegatronLm).iter().any(is_uneven));
 }
 
 #[test]
@@ -719,6 +723,53 @@ fn the_search_tries_every_micro_batch_and_number_of_parts() {
 }
 
 #[test]
+fn heads_of_keys_and_values_are_shared_only_where_the_software_can() {
+    let go_on = |_| std::ops::ControlFlow::Continue(());
+    let asked = |stack: Stack, layout: Option<GivenLayout>| {
+        let settings = EstimateSettings { stack, layout, gpu: "GB200".to_owned(), ..EstimateSettings::default() };
+        settings.answer(&known("llama-3.1-70b").unwrap(), &Catalogue::built_in(), &[], &[], go_on)
+    };
+    let found = asked(Stack::MegatronCore, None).unwrap();
+    assert!(found.layouts.ranked.iter().all(|layout| layout.degrees.tensor <= 8) && !found.copies_heads);
+    let wide = Some(GivenLayout { tensor: 16, ..GivenLayout::default() });
+    let given = asked(Stack::MegatronCore, wide).unwrap();
+    assert!(listing::warnings(&given).iter().any(|said| said.starts_with("More ranks share attention (tp)")));
+    let refused = asked(Stack::TorchTitan, wide).unwrap_err().to_string();
+    assert_eq!(refused, "tp = 16 does not divide the heads of keys and values (8); 8 does");
+    // Megatron-LM of 2021 has stages of equal length alone.
+    let stages = Some(GivenLayout { pipeline: 32, ..GivenLayout::default() });
+    let uneven = asked(Stack::MegatronLm, stages).unwrap_err().to_string();
+    assert!(uneven.starts_with("pp × virtual stages = 32 does not divide the layers (80)"), "{uneven}");
+    assert!(asked(Stack::MegatronCore, stages).is_ok());
+}
+
+#[test]
+fn attention_is_what_the_gpu_runs() {
+    let go_on = |_| std::ops::ControlFlow::Continue(());
+    let asked = |gpu: &str, attention: Option<AttentionKernel>| {
+        let settings = EstimateSettings { gpu: gpu.to_owned(), attention, ..EstimateSettings::default() };
+        settings.answer(&known("llama-3.1-8b").unwrap(), &Catalogue::built_in(), &[], &[], go_on)
+    };
+    let newest =
+        [("V100", AttentionKernel::Unfused), ("A100", AttentionKernel::Flash2), ("H100", AttentionKernel::Flash3)];
+    for (gpu, kernel) in newest {
+        assert_eq!(asked(gpu, None).unwrap().attention, kernel, "{gpu}");
+    }
+    let refused = asked("V100", Some(AttentionKernel::Flash2)).unwrap_err().to_string();
+    assert_eq!(refused, "V100-SXM2-32GB does not run flash-2: its newest attention is unfused");
+}
+
+#[test]
+fn the_batch_of_a_replica_stays_that_of_all_where_the_layout_is_left() {
+    // As TorchTitan says it: two sequences of each replica.
+    let training = TrainingSettings { micro_batch: Some(2), micro_batches: Some(1), ..TrainingSettings::default() };
+    let mut settings = EstimateSettings { gpus: 64, ..EstimateSettings::default() }.as_trained(&training);
+    let batch = settings.batch();
+    settings.set_layout(None);
+    assert_eq!((batch, settings.batch(), settings.layout), (128, 128, None));
+}
+
+#[test]
 fn a_step_of_one_s_own_moves_the_answer_to_it() {
     let catalogue = Catalogue::built_in();
     let model = known("llama-3.1-8b").unwrap();
@@ -759,6 +810,11 @@ fn a_step_of_one_s_own_moves_the_answer_to_it() {
     let one = read(&format!("gpus,step_s,tp,micro_batch\n64,{seconds},2,2\n"));
     let often = read(&format!("gpus,step_s,tp,micro_batch\n{}", format!("64,{seconds},2,2\n").repeat(5)));
     assert_eq!((often.own_steps, &often.step), (1, &one.step));
+    // Steps that no factors explain together are told.
+    let apart = read("gpus,step_s,tp\n64,9,1\n64,24,2\n64,10,4\n64,40,8\n");
+    let outside = |answer: &Estimated| listing::warnings(answer).into_iter().find(|said| said.contains("outside"));
+    assert!(outside(&apart).unwrap().contains("of your own outside of the interval"), "{:?}", outside(&apart));
+    assert_eq!(outside(&after), None);
     let untold = read(&row.replace(",64,4096", ",,"));
     assert_eq!((untold.own_steps, &untold.step), (0, &before.step));
     let least = "is less than the 3.197 s in which 64 × H100-SXM5-80GB at their peak in bf16 do the operations of 1024 sequences of 4096 tokens; it is of another";

@@ -486,6 +486,43 @@ fn a_batch_that_is_not_said_is_that_of_the_program() {
 }
 
 #[test]
+fn toml_with_comments_blanks_and_a_byte_order_mark_is_recognised() {
+    let usual = models::read_file(TORCHTITAN).unwrap();
+    for (from, to) in [
+        ("[model]", "[model]   # the model"),
+        ("[training]", "[ training ]"),
+        ("\n[job]", "\u{feff}[job]"),
+        ("\n", "\r\n"),
+    ] {
+        assert_eq!(models::read_file(&TORCHTITAN.replace(from, to)).unwrap().model, usual.model, "{to}");
+    }
+}
+
+#[test]
+fn the_bytes_of_a_gradient_are_those_that_megatron_has() {
+    let bytes = |more: &str| {
+        let text = SCRIPT.replace("--bf16", more);
+        models::read_file(&text).unwrap().training.gradient_bytes
+    };
+    let found = ["--bf16", "--bf16 --grad-reduce-in-bf16", "--fp16", "--fp16 --accumulate-allreduce-grads-in-fp32"];
+    assert_eq!(found.map(bytes), [Some(4), Some(2), None, Some(4)]);
+}
+
+#[test]
+fn a_part_for_texts_is_told_and_missing_sizes_are_the_first_that_is_said() {
+    let text = r#"{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "intermediate_size": 128, "vocab_size": 256}"#;
+    let both = format!(r#"{{"model_type": "llava", "text_config": {text}}}"#);
+    let file = models::read_file(&both).unwrap();
+    assert_eq!(file.model, models::read_file(text).unwrap().model);
+    assert!(file.notes[0].starts_with("It is a model for texts and others"), "{:?}", file.notes);
+    let few = refused(r#"{"model_type": "mistral", "hidden_size": 4096}"#);
+    let said =
+        "a mistral needs num_hidden_layers, num_attention_heads, intermediate_size, vocab_size, which are missing";
+    assert_eq!(few, said);
+}
+
+#[test]
 fn torchtitans_pipelines_older_tables_and_open_questions() {
     let piped = TORCHTITAN.replace(
         "pipeline_parallel_degree = 1",

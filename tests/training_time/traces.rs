@@ -269,6 +269,7 @@ fn columns(model: &Transformer, device: &Device, degrees: Degrees, micro_batch: 
         recomputation: Recomputation::Nothing,
         sharding: Sharding::Optimizer,
         is_sequence_parallel: true,
+        gradient_bytes: None,
         overlaps_reduce: true,
         overlaps_gather: true,
     }

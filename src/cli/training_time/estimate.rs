@@ -45,6 +45,7 @@ use crate::{
         trace::Trace,
     },
     tuning::{aggregate::Target, runs::aggregate},
+    units::count,
 };
 
 /// Estimate the time of a step and the best layout without samples: from a model and the name of a GPU
@@ -264,7 +265,7 @@ impl Estimate {
         settings.limit_sequence(&model);
         settings.sequence = self.sequence.unwrap_or(settings.sequence);
         settings.global_batch = self.batch.or(settings.global_batch);
-        settings.layout = self.layout.given(settings.layout);
+        settings.set_layout(self.layout.given(settings.layout));
         if settings.layout.is_none() {
             let why = "without --tp, --pp, --cp, --ep, --virtual-stages or --micro-batch the best layout is found";
             arguments::say_unused(&["recompute"], why);
@@ -455,7 +456,9 @@ fn for_people(name: &str, model: &Transformer, answer: &Estimated) -> String {
     let active = model.active_parameters() as f64 / 1e9;
     let active = if active < parameters { format!(", {active:.2} billion of them active") } else { String::new() };
     let mut text = format!("{name}: {parameters:.2} billion parameters{active}\n{}.\n", listing::headline(answer));
-    text += &format!("{}.\n\n", listing::layout_in_words(answer));
+    text += &format!("{}.\n", listing::layout_in_words(answer));
+    let sequences = count(answer.global_batch, "sequence");
+    text += &format!("Each step {sequences} of {}.\n\n", count(answer.sequence.into(), "token"));
     for (figure, value) in listing::figures(answer) {
         text += &format!("{figure}: {value}\n");
     }
@@ -490,6 +493,7 @@ fn json(model: &Transformer, answer: &Estimated, notes: &[String]) -> impl Seria
         micro_batch: answer.micro_batch,
         micro_batches: answer.micro_batches,
         global_batch: answer.global_batch,
+        sequence: answer.sequence,
         recompute: name_of(&Recomputation::ALL, answer.recomputation),
         sharding: name_of(&Sharding::ALL, answer.sharding),
         attention: name_of(&AttentionKernel::ALL, answer.attention),

@@ -84,6 +84,16 @@ pub enum DeviceError {
         /// Those that it has.
         known: String,
     },
+    /// The GPU does not run this kernel of attention.
+    #[error("{name} does not run {kernel}: its newest attention is {newest}")]
+    NoAttention {
+        /// The GPU's name in the catalogue.
+        name: String,
+        /// The kernel that was asked for.
+        kernel: &'static str,
+        /// The newest that it runs.
+        newest: &'static str,
+    },
 }
 
 /// A GPU of which times can be estimated.
@@ -105,6 +115,8 @@ pub struct Device {
     pub collectives: MeasuredCollectives,
     /// Times that are asked about instead of the expected ones.
     pub changes: Changes,
+    /// Whether it has bf16, and not fp16 alone.
+    has_bf16: bool,
     multiprocessors: f64,
     /// In FLOP per µs, by precision.
     peaks: [Option<f64>; 3],
@@ -166,6 +178,7 @@ impl Device {
             is_measured: own.is_some_and(|row| row.name != "AMD"),
             collectives: MeasuredCollectives::default(),
             changes: Changes::default(),
+            has_bf16: peak(Precision::Bf16).is_some(),
             multiprocessors: told("multiprocessors", gpu.multiprocessors.map(f64::from))?,
             peaks: [
                 Some(told("peak_tflops", peak(Precision::Bf16).or_else(|| half(gpu)))?),
@@ -175,6 +188,11 @@ impl Device {
             bandwidth: told("memory_gbps", gpu.memory_gbps)? * 1e3,
             kernels: own.copied().unwrap_or(POOLED),
         })
+    }
+
+    /// The newest kernel of attention that it runs: FlashAttention needs a GPU of 2020 or later, which has bf16.
+    pub const fn newest_attention(&self) -> AttentionKernel {
+        if self.has_bf16 { self.kernels.attention.kernel } else { AttentionKernel::Unfused }
     }
 
     /// Whether it computes in a precision.
@@ -189,8 +207,25 @@ impl Device {
         Err(DeviceError::NoPrecision {
             name: self.name.clone(),
             precision: precision.name(),
-            known: known.map(|(_, name)| *name).collect::<Vec<_>>().join(", "),
+            known: known.map(|(kind, name)| self.said(*kind, name)).collect::<Vec<_>>().join(", "),
         })
+    }
+
+    /// Whether it runs a kernel of attention.
+    ///
+    /// # Errors
+    /// Returns an error that says the newest one that it runs.
+    pub fn check_attention(&self, kernel: AttentionKernel) -> Result<(), DeviceError> {
+        let newest = self.newest_attention();
+        if kernel <= newest {
+            return Ok(());
+        }
+        Err(DeviceError::NoAttention { name: self.name.clone(), kernel: kernel.name(), newest: newest.name() })
+    }
+
+    /// A precision by the name of what the GPU has.
+    const fn said(&self, precision: Precision, name: &'static str) -> &'static str {
+        if matches!(precision, Precision::Bf16) && !self.has_bf16 { "fp16" } else { name }
     }
 
     /// The dense peak rate in FLOP/s; that of bf16 where it lacks the precision.

@@ -58,6 +58,11 @@ impl AttentionKernel {
     pub const ALL: [(Self, &str); 4] =
         [(Self::Unfused, "unfused"), (Self::Flash1, "flash-1"), (Self::Flash2, "flash-2"), (Self::Flash3, "flash-3")];
 
+    /// The name by which it is chosen.
+    pub const fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
     /// The share of the peak on Hopper, where three generations were measured.
     const fn on_hopper(self) -> f64 {
         match self {

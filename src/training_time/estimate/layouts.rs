@@ -179,7 +179,7 @@ fn of_degrees(
         let mut kernels: Option<StepKernels> = None;
         for virtual_stages in chunks.iter().copied() {
             let mut asked = StepQuestion { degrees, micro_batch, virtual_stages, ..question.clone() };
-            if let Err(error) = asked.check() {
+            if let Err(error) = asked.check_kv_heads().and_then(|()| asked.check()) {
                 *layouts.left_out.entry(reason(&error)).or_default() += 1;
                 continue;
             }

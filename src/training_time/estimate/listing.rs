@@ -174,6 +174,20 @@ pub fn warnings(answer: &Estimated) -> Vec<String> {
             }
         ));
     }
+    if answer.steps_outside > 0 {
+        let steps = count(answer.steps_outside as u64, "measured step");
+        warnings.push(format!(
+            "{steps} of your own outside of the interval to which they lead: do they contradict each other, or differ in \
+             something that is not told?"
+        ));
+    }
+    if answer.copies_heads {
+        warnings.push(
+            "More ranks share attention (tp) than there are heads of keys and values: most versions of Megatron Core \
+             refuse that, newer ones gather the heads in each layer, which is not in the time"
+                .to_owned(),
+        );
+    }
     warnings.extend(answer.contradictions.iter().cloned());
     warnings.extend(answer.unused_steps.iter().map(|why| format!("A measured step is not used: {why}")));
     warnings.extend(answer.doubtful_steps.iter().map(|what| {

@@ -40,6 +40,7 @@ impl StepQuestion<'_> {
             Stack::Fsdp => (2.0, 2.0),
             _ => (2.0, 4.0),
         };
+        let gradient_bytes = self.gradient_bytes.map_or(gradient_bytes, f64::from);
         let stages = degrees.pipeline;
         let in_flight = self.layers_in_flight(is_first);
         let tokens = f64::from(self.micro_batch) * f64::from(self.sequence) / f64::from(degrees.context);

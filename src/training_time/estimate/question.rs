@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use super::{
-    answer::{Calibrated, ComparedTrace, StepEstimate},
+    answer::{Calibrated, ComparedTrace, OWN_STEPS, StepEstimate},
     collectives::{Changes, MeasuredCollectives},
     device::{Device, DeviceError, Precision},
     efficiency::AttentionKernel,
@@ -66,6 +66,8 @@ pub struct EstimateSettings {
     pub overlaps_reduce: Option<bool>,
     /// Whether parameters are gathered beside the forward pass; `None` as the software usually does.
     pub overlaps_gather: Option<bool>,
+    /// Bytes of a gradient in memory and where it is exchanged; `None` as the software usually does.
+    pub gradient_bytes: Option<u32>,
     /// Collectives that were measured on the cluster.
     pub collectives: MeasuredCollectives,
     /// Times that are asked about instead of the expected ones.
@@ -97,6 +99,7 @@ impl Default for EstimateSettings {
             is_sequence_parallel: None,
             overlaps_reduce: None,
             overlaps_gather: None,
+            gradient_bytes: None,
             collectives: MeasuredCollectives::default(),
             changes: Changes::default(),
             contradictions: Vec::new(),
@@ -172,7 +175,7 @@ pub enum EstimateError {
     /// Each possible layout needs more memory than a GPU has.
     #[error(
         "the model fits on no layout of {gpus} GPUs: the smallest needs {least_gib:.1} GiB a GPU, and {name} has {has_gib:.1} \
-         GiB without what is kept free; more GPUs or more sharding may do, or a smaller sequence"
+         GiB without what is kept free; more GPUs or more sharding may do, a smaller sequence, or keeping less free"
     )]
     NothingFits {
         /// The number of GPUs of all replicas and stages together.
@@ -239,8 +242,13 @@ pub struct Estimated {
     pub unused_steps: Vec<String>,
     /// Steps of one's own that were used and are far from what is computed without them, in words.
     pub doubtful_steps: Vec<String>,
+    /// Measurements of steps of one's own that lie outside of the interval to which they lead, where there are enough for
+    /// it to be theirs.
+    pub steps_outside: usize,
     /// Steps of one's own that do not say their batch or sequence, for which those of the question were taken.
     pub steps_without_batch: usize,
+    /// Whether more ranks share attention than there are heads of keys and values.
+    pub copies_heads: bool,
     /// The price of a step, where one of a GPU's hour is given.
     pub price_per_step: Option<f64>,
 }
@@ -250,6 +258,7 @@ struct OwnStepsUse {
     calibrated: Calibrated,
     unused: Vec<String>,
     doubtful: Vec<String>,
+    outside: usize,
 }
 
 /// Tokens of a step, where no batch is given.
@@ -263,6 +272,14 @@ const MOST_OF_MEMORY: f64 = 1.5;
 const MOST_MICRO_BATCH: u32 = 64;
 
 impl EstimateSettings {
+    /// Takes a layout, or none, so that the best is found. The batch of all replicas that the one before gives stays then.
+    pub fn set_layout(&mut self, layout: Option<GivenLayout>) {
+        if layout.is_none() && self.layout.is_some() && self.replica_batch.is_some() {
+            self.global_batch = Some(self.batch());
+        }
+        self.layout = layout;
+    }
+
     /// With a sequence that the model has positions for, where it has learned ones.
     pub fn limit_sequence(&mut self, model: &Transformer) {
         if model.positions > 0 {
@@ -285,12 +302,13 @@ impl EstimateSettings {
             micro_batch,
             precision: self.precision,
             stack: self.stack,
-            attention: self.attention.unwrap_or(self.stack.attention()),
+            attention: self.attention.unwrap_or(self.stack.attention().min(device.newest_attention())),
             recomputation: layout.recomputation.unwrap_or_default(),
             sharding: layout.sharding.unwrap_or(self.stack.sharding()),
             is_sequence_parallel: self.is_sequence_parallel.unwrap_or(self.stack != Stack::MegatronLm),
             overlaps_reduce: self.overlaps_reduce.unwrap_or(self.stack.overlaps_gradients()),
             overlaps_gather: self.overlaps_gather.unwrap_or(self.stack.overlaps_gradients()),
+            gradient_bytes: self.gradient_bytes,
         }
     }
 
@@ -314,6 +332,7 @@ impl EstimateSettings {
         }
         self.overlaps_reduce = file.overlap_reduce.or(self.overlaps_reduce);
         self.overlaps_gather = file.overlap_gather.or(self.overlaps_gather);
+        self.gradient_bytes = file.gradient_bytes.or(self.gradient_bytes);
         if let Some(data) = file.data {
             let degrees = [file.tensor.unwrap_or(1), file.pipeline.unwrap_or(1), file.context.unwrap_or(1)];
             self.gpus = degrees.into_iter().fold(data.into(), |gpus: u64, degree| gpus.saturating_mul(degree.into()));
@@ -420,7 +439,8 @@ impl EstimateSettings {
         let steps: Vec<&NamedStep> = own.iter().chain(&traced).collect();
         let is_open = |(_, step): &&&NamedStep| step.sequence.is_none() || step.global_batch.is_none();
         let steps_without_batch = steps.iter().filter(is_open).count();
-        let OwnStepsUse { calibrated, unused, doubtful: doubtful_steps } = self.calibrated(model, &device, &steps);
+        let OwnStepsUse { calibrated, unused, doubtful: doubtful_steps, outside: steps_outside } =
+            self.calibrated(model, &device, &steps);
         unused_steps.extend(unused);
         let traces = traced.into_iter().filter_map(|(name, step)| self.compared(model, &device, name, &step)).collect();
         device.changes = self.changes;
@@ -432,6 +452,9 @@ impl EstimateSettings {
             shardings: self.searched_shardings(),
             seed: self.seed,
         };
+        if let Some(kernel) = self.attention {
+            device.check_attention(kernel)?;
+        }
         let template = self.question(model, &device, GivenLayout::default());
         let found = layouts::search(&template, &calibrated, &limits, progress)?;
         let question = match (self.layout, found.ranked.first()) {
@@ -493,9 +516,11 @@ impl EstimateSettings {
             unchanged_us,
             own_steps: calibrated.own_steps,
             traces,
+            copies_heads: question.check_kv_heads().is_err(),
             contradictions: self.contradictions.clone(),
             unused_steps,
             doubtful_steps,
+            steps_outside,
             steps_without_batch,
             layouts: found,
         })
@@ -598,6 +623,12 @@ impl EstimateSettings {
         }
         let factors = if columns.is_empty() { LEARNT } else { LEARNT.moved_by(&columns) };
         let own_steps = columns.iter().map(|step| step.weight).sum::<f64>().round() as usize;
-        OwnStepsUse { calibrated: Calibrated { factors, own_steps }, unused, doubtful }
+        let calibrated = Calibrated { factors, own_steps };
+        let is_outside = |step: &&MeasuredColumns| {
+            let [low, high] = calibrated.interval_us(&step.columns);
+            own_steps >= OWN_STEPS && !(low..=high).contains(&step.time_us)
+        };
+        let outside = columns.iter().filter(is_outside).count();
+        OwnStepsUse { calibrated, unused, doubtful, outside }
     }
 }

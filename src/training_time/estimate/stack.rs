@@ -70,7 +70,13 @@ impl Stack {
         matches!(self, Self::MegatronCore | Self::TorchTitan | Self::TorchTitanEager)
     }
 
-    /// Bytes of a gradient that is exchanged.
+    /// Whether some version lets more ranks share attention than there are heads of keys and values:
+    /// `num_query_groups < world_size` in Megatron Core's `transformer/attention.py`.
+    pub const fn copies_kv_heads(self) -> bool {
+        matches!(self, Self::MegatronCore)
+    }
+
+    /// Bytes of a gradient that is exchanged: of Megatron Core as its published recipes have it (`grad_reduce_in_bf16`).
     pub const fn gradient_bytes(self) -> f64 {
         match self {
             Self::MegatronLm | Self::TorchTitan | Self::TorchTitanEager => 4.0,

@@ -133,6 +133,8 @@ pub struct StepQuestion<'a> {
     pub overlaps_reduce: bool,
     /// Whether parameters are gathered beside the forward pass.
     pub overlaps_gather: bool,
+    /// Bytes of a gradient in memory and where it is exchanged; `None` as the software usually does.
+    pub gradient_bytes: Option<u32>,
 }
 
 /// Why a step is not possible.
@@ -231,6 +233,8 @@ impl StepKernels {
     }
 }
 
+const KV_HEADS: &str = "the heads of keys and values";
+
 fn divides(degree: &'static str, value: u64, what: &'static str, of: u64) -> Result<(), LayoutError> {
     if value == 0 || !of.is_multiple_of(value) {
         let nearest = (1..=of.min(1 << 16)).filter(|n| of.is_multiple_of(*n)).min_by_key(|n| n.abs_diff(value));
@@ -255,10 +259,9 @@ impl StepQuestion<'_> {
         for (layer, _) in &self.model.layers {
             let (heads, ..) = layer.attention.heads();
             divides("tp", tensor.into(), "the attention heads", heads.into())?;
-            // More ranks than heads of keys and values have copies of them.
             let (_, kv_heads, _) = layer.attention.heads();
-            if !tensor.is_multiple_of(kv_heads.max(1)) {
-                divides("tp", tensor.into(), "the heads of keys and values", kv_heads.into())?;
+            if !(self.stack.copies_kv_heads() && tensor.is_multiple_of(kv_heads.max(1))) {
+                divides("tp", tensor.into(), KV_HEADS, kv_heads.into())?;
             }
             if let FeedForward::Dense { width, .. } = layer.feed_forward {
                 divides("tp", tensor.into(), "the width of the feed-forward part", width.into())?;
@@ -286,7 +289,8 @@ impl StepQuestion<'_> {
             // Micro-batches pass in groups of as many as there are stages.
             divides("interleaved pp", pipeline.into(), "the micro-batches", micro_batches)?;
         }
-        if is_interleaved && !self.stack.has_uneven_chunks() {
+        // Software that can't lay out stages one by one wants equal ones.
+        if is_interleaved && !self.stack.has_uneven_chunks() || pipeline > 1 && self.stack == Stack::MegatronLm {
             divides("pp × virtual stages", parts, "the layers", self.model.depth().into())?;
         }
         if let Some(needs) = self.schedule.refuses(pipeline, micro_batches, self.virtual_stages) {
@@ -298,6 +302,19 @@ impl StepQuestion<'_> {
             return Err(LayoutError::TooMany { degree: "ep", value, what: "the experts of a dense model", of: 1 });
         }
         self.check_sharers()
+    }
+
+    /// Whether each rank of a tensor group has heads of keys and values of its own. Where it has not, some versions of
+    /// the software refuse the layout, and others gather the heads in each layer.
+    ///
+    /// # Errors
+    /// Returns an error with the nearest degree that divides them.
+    pub(super) fn check_kv_heads(&self) -> Result<(), LayoutError> {
+        for (layer, _) in &self.model.layers {
+            let (_, kv_heads, _) = layer.attention.heads();
+            divides("tp", self.degrees.tensor.into(), KV_HEADS, kv_heads.into())?;
+        }
+        Ok(())
     }
 
     /// The part of [`Self::check`] that depends on what is sharded among whom.
@@ -576,7 +593,7 @@ impl StepQuestion<'_> {
         let is_by_layer = self.is_by_layer();
         let parts = if is_by_layer { self.layers_of_stage() } else { 1.0 };
         let of = |of, operation, group, bytes: f64| Exchange { of, operation, group, bytes: bytes / parts };
-        let gradient_bytes = self.stack.gradient_bytes();
+        let gradient_bytes = self.gradient_bytes.map_or(self.stack.gradient_bytes(), f64::from);
         let operation = |is_spread| if is_spread { Operation::Gather } else { Operation::AllReduce };
         let gathered = |is_spread| if is_spread { 2.0 } else { 0.0 };
         let is_spread = self.sharding != Sharding::Nothing;

@@ -144,7 +144,7 @@ impl TrainingTime {
         );
         form.is_listed = true;
         settings.schedule = one(form, "e.schedule", "Schedule", &Schedule::ALL, settings.schedule);
-        settings.layout = is_given.then_some(layout);
+        settings.set_layout(is_given.then_some(layout));
     }
 
     /// Estimates the step of the model that is chosen, if there is one.

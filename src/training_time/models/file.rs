@@ -75,6 +75,8 @@ pub struct TrainingSettings {
     pub overlap_reduce: Option<bool>,
     /// Whether the gathering of parameters overlaps with the forward pass.
     pub overlap_gather: Option<bool>,
+    /// Bytes of a gradient in memory and where it is exchanged.
+    pub gradient_bytes: Option<u32>,
     /// What the backward pass computes again, in the words of the file.
     pub recompute: Option<String>,
     /// The type of products, in the words of the file.
@@ -118,6 +120,7 @@ impl TrainingSettings {
             zero,
             overlap_reduce,
             overlap_gather,
+            gradient_bytes,
             recompute,
             precision,
             fp8,

@@ -256,6 +256,7 @@ fn training(of: &mut Arguments) -> Result<TrainingSettings> {
         distributed_optimizer: Some(of.flag("use_distributed_optimizer")),
         overlap_reduce: Some(of.flag("overlap_grad_reduce")),
         overlap_gather: Some(of.flag("overlap_param_gather")),
+        gradient_bytes: gradient_bytes(of, is_bf16),
         recompute: Some(of.text("recompute_granularity").unwrap_or_else(|| "none".to_owned())),
         precision: Some(
             if is_bf16 {
@@ -271,6 +272,16 @@ fn training(of: &mut Arguments) -> Result<TrainingSettings> {
         ..TrainingSettings::default()
     };
     layout(of, settings)
+}
+
+/// Bytes of a gradient: 4 with bf16 unless `--grad-reduce-in-bf16`, or where that is asked for
+/// (`megatron/training/arguments.py`).
+fn gradient_bytes(of: &mut Arguments, is_bf16: bool) -> Option<u32> {
+    let (is_short, is_long) = (of.flag("grad_reduce_in_bf16"), of.flag("accumulate_allreduce_grads_in_fp32"));
+    match is_bf16 {
+        true if is_short => Some(2),
+        _ => (is_bf16 || is_long).then_some(4),
+    }
 }
 
 /// The replicas and micro-batches that follow where the number of GPUs is known.

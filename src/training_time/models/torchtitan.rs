@@ -33,8 +33,15 @@ const MOST: u32 = 1 << 18;
 
 /// Whether a text has the tables of such a configuration.
 pub(super) fn is_one(text: &str) -> bool {
-    let has = |table: &str| text.lines().any(|line| line.trim_end().strip_prefix(table) == Some(""));
-    has("[model]") && has("[training]")
+    // A header may have blanks within its brackets, and a comment behind them.
+    let header = |line: &str| {
+        let line = line.trim_start_matches('\u{feff}').trim_start().strip_prefix('[')?;
+        let (name, rest) = line.split_once(']')?;
+        let rest = rest.trim_start();
+        (rest.is_empty() || rest.starts_with('#')).then(|| name.trim().to_owned())
+    };
+    let has = |table: &str| text.lines().any(|line| header(line).is_some_and(|name| name == table));
+    has("model") && has("training")
 }
 
 /// The tables of a configuration, with the keys that were used.

@@ -193,10 +193,23 @@ fn rules(
         });
         if let Some(rule) = rule {
             text += &(rule + "\n");
+            notes.extend(of_one_size(&span, keys).map(|why| format!("{collective} on {scale}: {why}")));
         }
         notes.extend(of_whole_ranks(reader, (collective, scale), (span.from, span.to)));
     }
     text
+}
+
+/// What a rule of other sizes than one rests on, where it was measured at that one alone.
+fn of_one_size(span: &Span, keys: &[(Key, &KeyResult)]) -> Option<String> {
+    let sizes: BTreeSet<u64> = keys
+        .iter()
+        .map(|(key, _)| key.size_bytes)
+        .filter(|size| (span.from..=span.to).contains(size))
+        .compact_collect();
+    let size = sizes.first().filter(|size| sizes.len() == 1 && span.from < span.to && **size > 0)?;
+    let to = if span.to == u64::MAX { "on".to_owned() } else { format!("to below {}", Size(span.to + 1)) };
+    Some(format!("the rule from {} {to} was measured at {} alone.", Size(span.from), Size(*size)))
 }
 
 /// What becomes of a range of sizes whose ends a line of the reader can't have.

@@ -68,6 +68,11 @@ struct SizeStretch {
 }
 
 impl SizeStretch {
+    /// Whether the size at an index is in it.
+    const fn has(&self, at: usize) -> bool {
+        self.first <= at && at < self.first + self.sizes
+    }
+
     /// Whether both are of the same arm and have a size in common.
     fn meets(&self, other: &Self) -> bool {
         self.arm == other.arm && self.first < other.first + other.sizes && other.first < self.first + self.sizes
@@ -102,6 +107,7 @@ pub fn relative_changes(
         is_beyond(&ChangeInterval { ln_ratio: found.change, half_width })
     };
     let mut found = averages(&told, &all, chance);
+    let of_one_size: Vec<StretchChange> = found.iter().filter(|found| found.stretch.sizes == 1).copied().collect();
     found.retain(|found| stands_out(found, 1.0));
     if found.is_empty() {
         return Vec::new();
@@ -122,7 +128,16 @@ pub fn relative_changes(
             |other: &&StretchChange| other.stretch.meets(&next.stretch) && other.stretch.sizes < next.stretch.sizes;
         let is_of_a_part =
             found.iter().filter(is_a_part).any(|part| part.change.abs() - part.half_width > next.change.abs());
-        if !is_of_a_part && !kept.iter().any(|other| other.stretch.meets(&next.stretch)) {
+        // An end that changed by less than half of it is not named where what is left stands out without it.
+        let is_wrong_end = |end: usize| {
+            let mut own =
+                of_one_size.iter().filter(|one| one.stretch.arm == next.stretch.arm && one.stretch.first == end);
+            own.any(|one| one.change * next.change.signum() < next.change.abs() / 2.0)
+                && found.iter().filter(is_a_part).any(|part| !part.stretch.has(end))
+        };
+        let has_wrong_end =
+            is_wrong_end(next.stretch.first) || is_wrong_end(next.stretch.first + next.stretch.sizes - 1);
+        if !is_of_a_part && !has_wrong_end && !kept.iter().any(|other| other.stretch.meets(&next.stretch)) {
             kept.push(next);
         }
     }
@@ -243,6 +258,11 @@ mod tests {
         assert_eq!(part, [(Some(7), 4096 << 4, 4)]);
         let place = named(&sizes(5, |c, size| if c == 7 && size == 9 { 0.3 } else { 0.0 }));
         assert_eq!(place, [(Some(7), 4096 << 9, 1)]);
+        // Its neighbour at the smallest size is noisy, and did not change.
+        let mut noisy = sizes(6, |c, size| if c == 7 && size == 1 { -0.3 } else { 0.0 });
+        noisy[0].cells.iter_mut().for_each(|cell| cell.ln_ratio *= 6.0);
+        noisy[0].cells[7].ln_ratio = 0.0;
+        assert_eq!(named(&noisy), [(Some(7), 4096 << 1, 1)]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{
     Axis, Chart, DrawnSeries, Layout, Mark, Pick, Point, PointPosition, Rect, Series, Spacing, Style, Zoom, areas,
     legend::Legend,
     marks,
-    measure::{Lettering, shortened},
+    measure::{Lettering, shortened, text_width},
     palette::{Inks, inks},
     paper::{DrawError, Letters, Paper},
     scale::{Scale, Scales, ZoomScale},
@@ -131,15 +131,58 @@ fn captions(
 ) -> Result<f64, DrawError> {
     let letters = Letters::new(TITLE, &inks.ink).bold();
     let mut top = sheet.top;
-    if !chart.title.is_empty() {
-        let title = shortened(&chart.title, TITLE * 1.1, sheet.width());
-        paper.text(&title, (sheet.left, top + 7.0), letters)?;
-        top += 25.0;
+    for line in title_lines(chart, sheet.width()) {
+        paper.text(&line, (sheet.left, top + 7.0), letters)?;
+        top += TITLE_LINE;
     }
+    top += if chart.title.is_empty() { 0.0 } else { TITLE_GAP };
     let series: Vec<&Series> = visible.iter().map(|(_, series)| *series).collect();
     let legend = Legend::new(&series, sheet.width(), Letters::new(NORMAL, &inks.ink));
     legend.draw(paper, (sheet.left, top), inks)?;
-    Ok(top + legend.height() + 8.0)
+    Ok(top + legend.height() + LEGEND_GAP)
+}
+
+/// The height of one line of the title, and the gaps below the title and the legend, in CSS pixels.
+const TITLE_LINE: f64 = 19.0;
+const TITLE_GAP: f64 = 6.0;
+const LEGEND_GAP: f64 = 8.0;
+/// Longer titles are cut.
+const MOST_TITLE_LINES: usize = 3;
+
+/// The title in lines that fit in `width` CSS pixels; none without a title.
+fn title_lines(chart: &Chart, width: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in chart.title.split_whitespace() {
+        let may_begin = lines.len() < MOST_TITLE_LINES;
+        match lines.last_mut() {
+            Some(line) if may_begin && lines_full(line, word, width) => lines.push(word.to_owned()),
+            Some(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines.iter().map(|line| shortened(line, TITLE * 1.1, width)).collect()
+}
+
+/// Whether a word has no room behind what stands in a line of the title.
+fn lines_full(line: &str, word: &str, width: f64) -> bool {
+    text_width(line, TITLE * 1.1) + text_width(" ", TITLE * 1.1) + text_width(word, TITLE * 1.1) > width
+}
+
+/// The style of a picture with title and legend above the height that the style has: as many lines as they take.
+pub fn with_captions(chart: &Chart, style: Style) -> Style {
+    let style = Style { captions: true, ..style };
+    let width = style.size().0 - 2.0 * margin(&style);
+    let series: Vec<&Series> = chart.series.iter().filter(|series| !style.hidden.contains(&series.name)).collect();
+    let letters = Letters::new(NORMAL, &inks(style.theme).ink);
+    let title = match title_lines(chart, width).len() {
+        0 => 0.0,
+        lines => lines as f64 * TITLE_LINE + TITLE_GAP,
+    };
+    let above = title + Legend::new(&series, width, letters).height() + LEGEND_GAP;
+    Style { height: style.height + above, ..style }
 }
 
 /// The rectangle of the plot and everything that follows from the data's extent.

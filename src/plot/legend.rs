@@ -12,7 +12,7 @@ use super::{
 const ROW: f64 = 20.0;
 const KEY_GAP: f64 = 7.0;
 const ENTRY_GAP: f64 = 20.0;
-const MOST_ROWS: usize = 5;
+const MOST_ROWS: usize = 16;
 
 /// The text beside the sign of a series: its name, and for cells the values at the ends of the colour scale.
 pub fn legend_text(series: &Series) -> String {
@@ -43,7 +43,7 @@ impl<'a> Legend<'a> {
         let (mut left, mut row) = (0.0, 0);
         for series in series {
             let key = key_width(&series.mark) + KEY_GAP;
-            let name = shortened(&legend_text(series), letters.size, (width - key).min(320.0));
+            let name = shortened(&legend_text(series), letters.size, width - key);
             let needed = key + letters.width(&name);
             if left > 0.0 && left + needed > width {
                 (left, row) = (0.0, row + 1);

@@ -20,7 +20,7 @@ mod table;
 mod ticks;
 
 pub use chart::{Axis, Chart, Colour, FileLine, Mark, Point, Quantity, Series, Spacing, is_same_label};
-pub use draw::{draw, draw_highlights};
+pub use draw::{draw, draw_highlights, with_captions};
 pub use layout::{DrawnSeries, Layout, PointPosition, Rect, Walk};
 pub use legend::legend_text;
 pub use palette::{INK_STEPS, Ink, css, inks_in_the_dark, step_rgb};

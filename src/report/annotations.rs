@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Report;
-use crate::text::{Column, Entry};
+use crate::text::{Column, Entry, Listing};
 
 /// What begins a sentence that is a note.
 pub const NOTE: &str = "Note: ";
@@ -38,16 +38,39 @@ pub struct Note {
 }
 
 /// What a note can be about besides the whole report: the title of each section, `all_reduce on 2 nodes, 16 ranks`, and
-/// each row of its first table, `all_reduce on 2 nodes, 16 ranks: 16 MiB`.
+/// each row of its first table, `all_reduce on 2 nodes, 16 ranks: 16 MiB`. Rows that begin alike have as many cells in
+/// their names as tell them apart.
 pub fn subjects(report: &Report) -> Vec<String> {
     let mut all = Vec::new();
     for section in &report.sections {
-        let rows = section.tables.first().map_or(&[][..], |table| &table.listing.rows);
+        let rows = section.tables.first().map(|table| labels(&table.listing)).unwrap_or_default();
         all.push(section.title.clone());
-        let labels = rows.iter().take(MOST_ROWS).filter_map(|row| row.first());
-        all.extend(labels.map(|label| format!("{}: {}", section.title, label.text)));
+        all.extend(rows.into_iter().map(|label| format!("{}: {label}", section.title)));
     }
     all
+}
+
+/// The names of the first rows, each of which stands once, without the notes on them.
+fn labels(listing: &Listing) -> Vec<String> {
+    let rows = &listing.rows[..listing.rows.len().min(MOST_ROWS)];
+    let mut labels = vec![String::new(); rows.len()];
+    let mut alike: Vec<usize> = (0..rows.len()).collect();
+    let columns = listing.columns.iter().enumerate().filter(|(_, column)| column.name != NOTE_COLUMN);
+    for (column, _) in columns {
+        for at in &alike {
+            let label = &mut labels[*at];
+            if let Some(cell) = rows[*at].get(column).filter(|cell| !cell.text.is_empty()) {
+                label.push_str(if label.is_empty() { "" } else { ", " });
+                label.push_str(&cell.text);
+            }
+        }
+        let is_shared = |at: &usize| alike.iter().any(|other| other != at && labels[*other] == labels[*at]);
+        alike = alike.iter().copied().filter(is_shared).collect();
+    }
+    for (number, at) in alike.iter().enumerate() {
+        labels[*at] += &format!(" ({})", number + 1);
+    }
+    labels
 }
 
 /// Writes a title and notes into a report. Returns what no note can be about in it: these notes stand in the summary,
@@ -80,11 +103,11 @@ fn note(report: &mut Report, about: &str, text: &str) -> bool {
             return true;
         }
         let (Some(label), Some(table)) = (rest.strip_prefix(": "), section.tables.first_mut()) else { continue };
-        let is_it = |row: &&mut Vec<Entry>| row.first().is_some_and(|first| first.text == label);
         let listing = &mut table.listing;
+        let Some(at) = labels(listing).iter().position(|known| known == label) else { continue };
         let known = listing.columns.iter().position(|column| column.name == NOTE_COLUMN);
         let column = known.unwrap_or(listing.columns.len());
-        let Some(row) = listing.rows.iter_mut().find(is_it) else { continue };
+        let row = &mut listing.rows[at];
         row.resize(row.len().max(column + 1), Entry::default());
         let cell = &mut row[column].text;
         if !cell.is_empty() {
@@ -125,10 +148,7 @@ pub(super) fn shorten(report: &mut Report, most: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        report::{Exhibit, Section},
-        text::Listing,
-    };
+    use crate::report::{Exhibit, Section};
 
     fn report() -> Report {
         let rows = [4096, 8192].map(|size| vec![Entry::size(size), Entry::text("deploy")]).to_vec();
@@ -183,6 +203,37 @@ mod tests {
         );
         let notes = all.iter().map(|about| note(about, "x")).collect();
         assert_eq!(annotate(&mut report(), &Annotations { title: String::new(), notes }), [""; 0]);
+    }
+
+    #[test]
+    fn rows_that_begin_alike_are_told_apart() {
+        let mut noted = report();
+        let words = |words: &[&str]| words.iter().map(|word| Entry::text(*word)).collect::<Vec<_>>();
+        let listing = &mut noted.sections[0].tables[0].listing;
+        listing.columns.push(Column::words("Third", ""));
+        listing.rows = vec![
+            words(&["all_reduce", "2 × 16", "4 KiB"]),
+            words(&["all_reduce", "2 × 16", "8 KiB"]),
+            words(&["all_reduce", "1 × 8", ""]),
+            words(&["all_gather", "1 × 8", ""]),
+            words(&["same", "", ""]),
+            words(&["same", "", ""]),
+        ];
+        let named =
+            ["all_reduce, 2 × 16, 4 KiB", "all_reduce, 2 × 16, 8 KiB", "all_reduce, 1 × 8", "all_gather", "same (1)"];
+        let abouts: Vec<String> = named.iter().map(|row| format!("all_reduce on 2 nodes: {row}")).collect();
+        assert_eq!(subjects(&noted)[1..6], abouts);
+        let notes = vec![
+            note(&abouts[1], "x"),
+            note(&abouts[4], "z"),
+            note(&abouts[4], "z"),
+            note("all_reduce on 2 nodes: all_reduce", "y"),
+        ];
+        let unknown = annotate(&mut noted, &Annotations { title: String::new(), notes });
+        assert_eq!(unknown, ["all_reduce on 2 nodes: all_reduce"]);
+        let rows = &noted.sections[0].tables[0].listing.rows;
+        let noted: Vec<&str> = rows.iter().map(|row| row[3].text.as_str()).collect();
+        assert_eq!(noted, ["", "x", "", "", "z; z", ""]);
     }
 
     #[test]

@@ -4,10 +4,10 @@ use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
 use web_sys::{DomParser, SupportedType};
 
-use super::state::{CAPTIONS_HEIGHT_PX, State};
+use super::state::State;
 use crate::{
     app::{printing::Printing, reactive::effect},
-    plot::{Style, Theme, svg},
+    plot::{Style, Theme, svg, with_captions},
 };
 
 /// The SVG of the chart while the browser prints; empty otherwise.
@@ -20,7 +20,7 @@ pub(super) fn PrintedChart(state: State) -> impl IntoView {
         page.set_text_content(None);
         let Some(chart) = state.chart.get_untracked().filter(|_| is_printing) else { return };
         let style = Style {
-            height: chart.height().map_or(380.0, |height| height + CAPTIONS_HEIGHT_PX),
+            height: chart.height().unwrap_or(340.0),
             theme: Theme::Light,
             hidden: state.hidden.get_untracked(),
             highlight: state.pinned.get_untracked(),
@@ -28,8 +28,9 @@ pub(super) fn PrintedChart(state: State) -> impl IntoView {
             ..Style::default()
         };
         // A parsed SVG document runs no scripts, and its texts are escaped when it is written.
-        let document = DomParser::new()
-            .and_then(|parser| parser.parse_from_string(&svg(&chart, &style), SupportedType::ImageSvgXml));
+        let document = DomParser::new().and_then(|parser| {
+            parser.parse_from_string(&svg(&chart, &with_captions(&chart, style)), SupportedType::ImageSvgXml)
+        });
         if let Some(drawing) = document.ok().and_then(|document| document.document_element()) {
             let _ = page.append_child(drawing.unchecked_ref());
         }

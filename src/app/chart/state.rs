@@ -13,14 +13,13 @@ use crate::{
         reactive::effect,
         signal::{RwSignal, Signal, memo},
     },
-    plot::{Chart, Layout, Pick, PointReadout, Rect, Spacing, Style, Theme, Walk, Zoom, reading, zoom_text},
+    plot::{
+        Chart, Layout, Pick, PointReadout, Rect, Spacing, Style, Theme, Walk, Zoom, reading, with_captions, zoom_text,
+    },
 };
 
 /// The distance from a point within which the pointer points at it, in CSS pixels.
 const POINTER_REACH_PX: f64 = 48.0;
-/// The height that title and legend take above a chart in an exported picture, in CSS pixels.
-pub(super) const CAPTIONS_HEIGHT_PX: f64 = 72.0;
-
 /// The distance in CSS pixels from which moving the pressed pointer selects a part of the chart.
 const DRAG_PX: f64 = 6.0;
 /// The length of what a key shows after zooming in, as a share of what was shown before.
@@ -275,9 +274,11 @@ impl State {
     /// The style of the drawing in a file: as on the page, with title and legend above it.
     pub fn style_of_file(&self) -> Option<Style> {
         let style = untrack(|| self.style())?;
-        let own = self.chart.with_untracked(|chart| chart.as_ref()?.height());
-        let (width, height) = (style.width.max(480.0), own.unwrap_or(style.height.max(320.0)) + CAPTIONS_HEIGHT_PX);
-        Some(Style { width, height, captions: true, highlight: self.pinned.get_untracked(), ..style })
+        self.chart.with_untracked(|chart| {
+            let chart = chart.as_ref()?;
+            let (width, height) = (style.width.max(480.0), chart.height().unwrap_or(style.height.max(320.0)));
+            Some(with_captions(chart, Style { width, height, highlight: self.pinned.get_untracked(), ..style }))
+        })
     }
 
     pub fn reading(&self, pick: Option<Pick>) -> Option<PointReadout> {

@@ -15,7 +15,7 @@ use crate::{
         save, terminal,
     },
     collective::{Collective, Workload},
-    plot::{Chart as Drawing, Style, Theme, svg},
+    plot::{Chart as Drawing, Style, Theme, svg, with_captions},
     tuning::{charts::in_time, heat_map::Against, result::Group},
 };
 
@@ -88,15 +88,13 @@ impl Chart {
         let parameters = self.from.parameters(&opened)?;
         let learnt = self.from.learn(opened, &parameters, None)?;
         let chart = self.chart(&learnt)?;
-        // Title and legend stand above the height of the plot.
-        const CAPTIONS: f64 = 84.0;
         let style = Style {
             width: f64::from(self.width),
-            height: chart.height().unwrap_or(420.0) + CAPTIONS,
+            height: chart.height().unwrap_or(420.0),
             theme: if self.dark { Theme::Dark } else { Theme::Light },
             ..Style::default()
         };
-        let drawn = svg(&chart, &style);
+        let drawn = svg(&chart, &with_captions(&chart, style));
         match &self.output {
             Some(path) => save::save("chart", path, drawn),
             None => terminal::write(&drawn),

@@ -83,7 +83,9 @@ impl FileStore {
             for oldest in present.iter().take(surplus) {
                 store.delete(&oldest.opened_ms.into())?;
             }
-            connection.finish().await
+            connection.finish().await?;
+            tell_other_tabs();
+            Ok(())
         });
     }
 
@@ -91,7 +93,9 @@ impl FileStore {
         self.change("could not be removed", async move || {
             let connection = Connection::open(IdbTransactionMode::Readwrite).await?;
             connection.store.delete(&opened_ms.into())?;
-            connection.finish().await
+            connection.finish().await?;
+            tell_other_tabs();
+            Ok(())
         });
     }
 
@@ -157,6 +161,13 @@ impl FileStore {
                 }
             }
         });
+    }
+}
+
+/// Writes the switch again, with a value that it did not have: other tabs then list the files again.
+fn tell_other_tabs() {
+    if is_switched_on() {
+        let _ = storage().map(|storage| storage.set_item(SWITCH_KEY, &format!("on {}", js_sys::Date::now())));
     }
 }
 

@@ -244,7 +244,7 @@ impl Mark {
 }
 
 /// A point of a series.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Point {
     /// The value in units of the x axis.
     pub x: f64,
@@ -260,6 +260,17 @@ pub struct Point {
     pub note: String,
     /// The line of a file that it was measured in.
     pub line: Option<FileLine>,
+}
+
+/// Points are equal where all their values are, also those that are no number.
+impl PartialEq for Point {
+    fn eq(&self, other: &Self) -> bool {
+        let bits = |point: &Self| {
+            let Self { x, y, low, high, value, .. } = *point;
+            [Some(x), Some(y), low, high, value].map(|value| value.map(f64::to_bits))
+        };
+        bits(self) == bits(other) && self.note == other.note && self.line == other.line
+    }
 }
 
 /// The line of a loaded file, and how many further ones. Reports that are written hold none.

@@ -6,7 +6,7 @@ use plotters_backend::DrawingBackend;
 
 use super::{
     Axis, Chart, DrawnSeries, Layout, Mark, Pick, Point, PointPosition, Rect, Series, Spacing, Style, Zoom, areas,
-    legend::Legend,
+    legend::{Legend, ROW as LEGEND_ROW},
     marks,
     measure::{Lettering, shortened, text_width},
     palette::{Inks, inks},
@@ -137,7 +137,9 @@ fn captions(
     }
     top += if chart.title.is_empty() { 0.0 } else { TITLE_GAP };
     let series: Vec<&Series> = visible.iter().map(|(_, series)| *series).collect();
-    let legend = Legend::new(&series, sheet.width(), Letters::new(NORMAL, &inks.ink));
+    let free = sheet.bottom - top - LEAST_OF_PLOT * sheet.height();
+    let rows = (free / LEGEND_ROW) as usize;
+    let legend = Legend::new(&series, sheet.width(), rows.clamp(1, MOST_LEGEND_ROWS), Letters::new(NORMAL, &inks.ink));
     legend.draw(paper, (sheet.left, top), inks)?;
     Ok(top + legend.height() + LEGEND_GAP)
 }
@@ -146,6 +148,9 @@ fn captions(
 const TITLE_LINE: f64 = 19.0;
 const TITLE_GAP: f64 = 6.0;
 const LEGEND_GAP: f64 = 8.0;
+/// The least share of a picture's height that the legend leaves to the plot.
+const LEAST_OF_PLOT: f64 = 0.4;
+const MOST_LEGEND_ROWS: usize = 16;
 /// Longer titles are cut.
 const MOST_TITLE_LINES: usize = 3;
 
@@ -181,7 +186,7 @@ pub fn with_captions(chart: &Chart, style: Style) -> Style {
         0 => 0.0,
         lines => lines as f64 * TITLE_LINE + TITLE_GAP,
     };
-    let above = title + Legend::new(&series, width, letters).height() + LEGEND_GAP;
+    let above = title + Legend::new(&series, width, MOST_LEGEND_ROWS, letters).height() + LEGEND_GAP;
     Style { height: style.height + above, ..style }
 }
 

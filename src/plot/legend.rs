@@ -9,10 +9,10 @@ use super::{
     table::with_unit,
 };
 
-const ROW: f64 = 20.0;
+/// The height of a row in CSS pixels.
+pub(super) const ROW: f64 = 20.0;
 const KEY_GAP: f64 = 7.0;
 const ENTRY_GAP: f64 = 20.0;
-const MOST_ROWS: usize = 16;
 
 /// The text beside the sign of a series: its name, and for cells the values at the ends of the colour scale.
 pub fn legend_text(series: &Series) -> String {
@@ -33,12 +33,13 @@ struct Entry<'a> {
 pub(super) struct Legend<'a> {
     entries: Vec<Entry<'a>>,
     left_out: usize,
+    most_rows: usize,
     letters: Letters,
 }
 
 impl<'a> Legend<'a> {
-    /// Arranges the series in rows within `width` CSS pixels; what has no room in the last row is counted.
-    pub fn new(series: &[&'a Series], width: f64, letters: Letters) -> Self {
+    /// Arranges the series in rows within `width` CSS pixels, at most so many; what has no room in the last row is counted.
+    pub fn new(series: &[&'a Series], width: f64, most_rows: usize, letters: Letters) -> Self {
         let mut entries: Vec<Entry<'a>> = Vec::new();
         let (mut left, mut row) = (0.0, 0);
         for series in series {
@@ -48,14 +49,14 @@ impl<'a> Legend<'a> {
             if left > 0.0 && left + needed > width {
                 (left, row) = (0.0, row + 1);
             }
-            if row == MOST_ROWS {
+            if row == most_rows {
                 break;
             }
             entries.push(Entry { series, name, left, row });
             left += needed + ENTRY_GAP;
         }
         let left_out = series.len() - entries.len();
-        Self { entries, left_out, letters }
+        Self { entries, left_out, most_rows, letters }
     }
 
     /// The height of all rows in CSS pixels.
@@ -73,7 +74,7 @@ impl<'a> Legend<'a> {
             paper.text(&entry.name, (place.0 + key_width(&entry.series.mark) + KEY_GAP, place.1), self.letters)?;
         }
         if self.left_out > 0 {
-            paper.text(&format!("and {} more", self.left_out), (left, middle(MOST_ROWS)), self.letters)?;
+            paper.text(&format!("and {} more", self.left_out), (left, middle(self.most_rows)), self.letters)?;
         }
         Ok(())
     }

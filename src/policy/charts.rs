@@ -55,12 +55,12 @@ pub fn latencies(pool: &Pool, of: &KeyResult, highlight: &Highlight) -> Chart {
     series.push(Series::new("no arm known", Colour::Muted, Mark::Dots, points));
     series.retain(|series| !series.points.is_empty());
     emphasise(&mut series, highlight.arm.as_deref());
-    let thinned = if each > 1 { format!(" Every {each}th line is drawn.") } else { String::new() };
+    let thinned = if each > 1 { format!(" Every {each}th call is drawn.") } else { String::new() };
     Chart {
         id: "policy-latencies".to_owned(),
         title: format!("Over time: {}", pool.key),
-        summary: format!("{total} lines of {} arms in the order in which they were logged.{thinned}", series.len()),
-        x: Axis::new("Line", Quantity::Number, Spacing::Linear),
+        summary: format!("{total} calls with {} arms in the order in which they were logged.{thinned}", series.len()),
+        x: Axis::new("Call, in the order of the log", Quantity::Number, Spacing::Linear),
         y: Axis::new(latency(of), Quantity::Number, Spacing::Linear),
         series,
     }

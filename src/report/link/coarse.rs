@@ -48,18 +48,13 @@ pub fn for_link(report: &Report) -> Vec<(Report, Vec<String>)> {
     let mut coarse = report.clone();
     let mut left_out = Vec::new();
     let mut all = Vec::with_capacity(STEPS.len());
-    // As written, since points that are no number are never equal.
-    let written = |report: &Report| serde_json::to_string(report).unwrap_or_default();
-    let mut before = written(&coarse);
     for (what, take_out) in STEPS {
+        let before = coarse.clone();
         take_out(&mut coarse);
-        let after = written(&coarse);
-        let is_less = after != before;
-        before = after;
-        if is_less {
+        if coarse != before {
             left_out.push((*what).to_owned());
         }
-        if is_less || all.is_empty() {
+        if coarse != before || all.is_empty() {
             all.push((coarse.clone(), left_out.clone()));
         }
     }

@@ -222,7 +222,9 @@ pub fn decode(link: &str) -> Result<Report, LinkError> {
         _ => return Err(LinkError::Damaged),
     }
     let data = value(fragment, "d").ok_or(LinkError::CutEarly)?;
-    Ok(wire::read(&unpack(data)?)?)
+    // Mail breaks lines.
+    let data: String = data.replace("%20", "").replace("%0A", "").replace("%0D", "").split_whitespace().collect();
+    Ok(wire::read(&unpack(&data)?)?)
 }
 
 /// The number of characters that encode this many bytes.
@@ -247,11 +249,8 @@ fn unpack(data: &str) -> Result<String, LinkError> {
     })?;
     let head: [u8; HEAD] = bytes_of(head)?.try_into().map_err(|_too_few| LinkError::Damaged)?;
     let [format, l0, l1, l2, l3, sum @ ..] = head;
-    if format != FORMAT {
-        return Err(if format > FORMAT && format < 32 { LinkError::Newer(format.into()) } else { LinkError::Damaged });
-    }
     let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
-    if length > MOST_READ {
+    if length > MOST_READ || format < FORMAT {
         return Err(LinkError::Damaged);
     }
     let whole = encoded_chars(HEAD + length);
@@ -262,6 +261,11 @@ fn unpack(data: &str) -> Result<String, LinkError> {
     };
     let bytes = bytes_of(exactly)?;
     let stream = bytes.get(HEAD..).filter(|stream| CRC32.checksum(stream) == u32::from_le_bytes(sum));
-    let inflated = deflate::inflate(stream.ok_or(LinkError::Damaged)?)?;
+    let inflated = deflate::inflate(stream.ok_or(LinkError::Damaged)?);
+    if format != FORMAT {
+        // What can be unpacked as ours is ours, and its beginning has changed.
+        return Err(if inflated.is_ok() { LinkError::Damaged } else { LinkError::Newer(format.into()) });
+    }
+    let inflated = inflated?;
     String::from_utf8(inflated).map_err(|_not_text| LinkError::Damaged)
 }

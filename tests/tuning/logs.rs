@@ -272,12 +272,31 @@ fn several_runs_in_a_file() {
             assert_eq!(ran(&rows)[3..], expected[3..]);
         }
     }
+    // Colours change nothing.
+    let coloured: String = format!("{ring}{}", log()).lines().map(|line| format!("\u{1b}[1;32m{line}\u{1b}[0m\n")).collect();
+    assert_eq!(ran(&read(&coloured, "log", None).0), expected[..3]);
     // Older ones name no collective; the command does.
     let nameless =
         log().lines().filter(|l| !l.contains("Collective test")).fold(String::new(), |all, l| all + l + "\n");
     let broadcast = format!("$ mpirun ./build/broadcast_perf -b 8\n{nameless}");
     assert_eq!(read(&broadcast, "log", Some("RING/LL/8")).0[0].workload.collective, Collective::Broadcast);
     assert!(asks(&nameless, "ring_ll_c8.log").problem.starts_with("does not say which collective it measured; give"));
+}
+
+#[test]
+fn roots_are_kept_apart() {
+    let of = |root: &str| {
+        log().replace("all_reduce", "broadcast").replace("     -1 ", &format!("{root:>7} ")).replace(" sum ", "none ")
+    };
+    let files = [("a_ring_ll_c8.log", of("0")), ("b_ring_ll_c8.log", of("5"))];
+    let (rows, ..) = read(&of("5"), "ring_ll_c8.log", None);
+    assert_eq!(rows.len(), 3);
+    let named: Vec<FileToLoad> =
+        (0..).zip(&files).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None }).collect();
+    let bytes = files.iter().map(|(_, text)| text.clone().into_bytes().into()).collect();
+    let opened = read_files(&named, bytes, &mut Silent);
+    let sets: Vec<(&str, u64)> = opened.sets.all.iter().map(|set| (&*set.label, set.rows)).collect();
+    assert_eq!((sets, opened.rows.len()), (vec![("root 0", 3), ("root 5", 3)], 3));
 }
 
 #[test]

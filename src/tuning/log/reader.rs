@@ -5,6 +5,8 @@
 //! library speaks between the pieces. So a row begins where two whole numbers and a data type stand, and goes on with
 //! what can stand in a row until it is complete.
 
+use std::borrow::Cow;
+
 use super::{
     SweepLog,
     debug::{DebugReader, number_after},
@@ -77,6 +79,7 @@ struct Reader {
 
 impl Reader {
     fn line(&mut self, text: &str, number: u64, is_ended: bool) {
+        let text = &*without_colours(text);
         let speech =
             [" NCCL INFO ", " NCCL WARN ", " NCCL CALL ", " NCCL TRACE "].iter().find_map(|mark| text.find(mark));
         if speech.is_some() || text.contains("Bytes -> Algo") {
@@ -324,6 +327,18 @@ impl Reader {
         self.log.job = JobLog { lines: self.joined.into(), ..self.debug.finish() };
         self.log
     }
+}
+
+/// A line without the sequences by which terminals change colours: `ESC [ 32 m`.
+fn without_colours(text: &str) -> Cow<'_, str> {
+    if !text.contains('\u{1b}') {
+        return text.into();
+    }
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let is_end = |c: char| ('@'..='~').contains(&c);
+    let rest = parts.map(|part| part.split_once(is_end).map_or("", |(_, rest)| rest));
+    rest.fold(first, |all, rest| all + rest).into()
 }
 
 /// The words before what the library says on the same line: `…  sum  -1node7:12:12 [0] NCCL INFO …`. Who speaks is left

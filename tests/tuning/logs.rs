@@ -273,7 +273,8 @@ fn several_runs_in_a_file() {
         }
     }
     // Colours change nothing.
-    let coloured: String = format!("{ring}{}", log()).lines().map(|line| format!("\u{1b}[1;32m{line}\u{1b}[0m\n")).collect();
+    let coloured: String =
+        format!("{ring}{}", log()).lines().map(|line| format!("\u{1b}[1;32m{line}\u{1b}[0m\n")).collect();
     assert_eq!(ran(&read(&coloured, "log", None).0), expected[..3]);
     // Older ones name no collective; the command does.
     let nameless =

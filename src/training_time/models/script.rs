@@ -85,8 +85,8 @@ fn line_by_line(text: &str) -> Vec<Command> {
         }
         whole.push_str(line);
         whole.push('\n');
-        let goes_on =
-            line.ends_with('\\') || !line.trim_start().starts_with('#') && whole.matches('"').count() % 2 != 0;
+        let goes_on = line.ends_with('\\')
+            || !line.trim_start().starts_with('#') && !whole.matches('"').count().is_multiple_of(2);
         if goes_on && whole.len() < LONGEST_WORD {
             continue;
         }

@@ -4,8 +4,6 @@
 //! A condition that needs what the file does not say is taken to hold, and is told, so that who reads the words can see
 //! what would follow otherwise.
 
-use std::collections::BTreeMap;
-
 use super::shell_words::{Token, lex};
 use crate::text::excerpt;
 
@@ -13,6 +11,8 @@ use crate::text::excerpt;
 const LONGEST_WORD: usize = 16 << 10;
 /// The most words of a variable.
 const MOST_WORDS: usize = 4 << 10;
+/// The most variables that are kept.
+const MOST_VARIABLES: usize = 4 << 10;
 /// The deepest nesting of commands, and of expressions.
 const DEEPEST: usize = 32;
 /// The largest text that is followed as a script: longer ones are logs.
@@ -102,7 +102,7 @@ struct Follower<'a> {
     tokens: &'a [Token],
     at: usize,
     depth: usize,
-    variables: BTreeMap<String, Vec<Word>>,
+    variables: Vec<(String, Vec<Word>)>,
     holds: &'a [bool],
     assumptions: Vec<Assumption>,
     /// Names without a value that were met since the start of a condition.
@@ -150,6 +150,19 @@ impl<'a> Follower<'a> {
         let is_next = self.peek().is_some_and(|token| token.raw == raw);
         self.at += usize::from(is_next);
         is_next
+    }
+
+    fn variable(&self, name: &str) -> Option<&Vec<Word>> {
+        self.variables.iter().find(|(known, _)| known == name).map(|(_, words)| words)
+    }
+
+    #[inline(never)]
+    fn set(&mut self, name: String, words: Vec<Word>) {
+        match self.variables.iter().position(|(known, _)| *known == name) {
+            Some(at) => self.variables[at].1 = words,
+            None if self.variables.len() < MOST_VARIABLES => self.variables.push((name, words)),
+            None => {}
+        }
     }
 
     fn line(&mut self, text: &str, number: u32) {
@@ -211,6 +224,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Whether an undecided condition, of these tokens, is assumed to hold.
+    #[inline(never)]
     fn assume(&mut self, line: u32, condition: std::ops::Range<usize>) -> bool {
         let words: Vec<&str> = self.tokens[condition].iter().map(|token| &*token.raw).collect();
         let mut unassigned = std::mem::take(&mut self.unassigned);
@@ -224,13 +238,14 @@ impl<'a> Follower<'a> {
 
     /// Whether what is undecided is assumed. Its names have the values then with which it holds, so that later conditions
     /// go the same way.
+    #[inline(never)]
     fn assumed(&mut self, line: u32, what: String) -> bool {
         let holds = self.is_flat || self.holds.get(self.assumptions.len()).is_none_or(|holds| *holds);
         if !self.is_flat {
             self.assumptions.push(Assumption { line, what });
         }
         for (name, text) in std::mem::take(&mut self.wanted).into_iter().filter(|_| holds) {
-            self.variables.insert(name, vec![Word { text, line, is_known: true }]);
+            self.set(name, vec![Word { text, line, is_known: true }]);
         }
         holds
     }
@@ -358,13 +373,14 @@ impl<'a> Follower<'a> {
             let what = format!("{} is taken to be {}, the first of its values", name.raw, excerpt(&value.text));
             let is_first = values.len() == 1 || self.assumed(name.line, what);
             let value = if is_first { Some(value) } else { values.pop() };
-            self.variables.insert(name.raw.clone(), Vec::from_iter(value));
+            self.set(name.raw.clone(), Vec::from_iter(value));
         }
         self.at += 1;
         self.block(runs, &["done"]);
     }
 
     /// A command with its words, or assignments; whether it succeeds, if that is known.
+    #[inline(never)]
     fn simple(&mut self, runs: bool) -> Option<bool> {
         let first = self.at;
         let close = match &*self.peek()?.raw {
@@ -434,7 +450,7 @@ impl<'a> Follower<'a> {
             None => vec![self.word(raw, line)],
         };
         self.keep(words.clone(), true);
-        if is_more && let Some(mut before) = self.variables.remove(name) {
+        if is_more && let Some(mut before) = self.variable(name).cloned() {
             match (&mut before[..], list) {
                 ([only], None) => only.text.push_str(&words[0].text),
                 _ => before.append(&mut words),
@@ -443,19 +459,21 @@ impl<'a> Follower<'a> {
         }
         words.truncate(MOST_WORDS);
         words.iter_mut().filter(|word| word.text.len() > LONGEST_WORD).for_each(|word| word.text.clear());
-        self.variables.insert(name.to_owned(), words);
+        self.set(name.to_owned(), words);
     }
 
     /// The words of a token: those of a variable with the lines on which they were assigned.
+    #[inline(never)]
     fn expand(&mut self, token: &Token) -> Vec<Word> {
         let bare = token.raw.trim_matches('"').strip_prefix('$').map(|name| name.trim_matches(['{', '}']));
         let bare = bare.map(|name| name.strip_suffix("[@]").or(name.strip_suffix("[*]")).unwrap_or(name));
-        if let Some(words) = bare.and_then(|name| self.variables.get(name)) {
+        if let Some(words) = bare.and_then(|name| self.variable(name)) {
             return words.clone();
         }
         vec![self.word(&token.raw, token.line)]
     }
 
+    #[inline(never)]
     fn word(&mut self, raw: &str, line: u32) -> Word {
         let before = self.unassigned.len();
         let text = self.text(raw);
@@ -560,14 +578,15 @@ impl<'a> Follower<'a> {
     }
 
     fn joined(&self, name: &str) -> Option<String> {
-        let words = self.variables.get(name)?;
+        let words = self.variable(name)?;
         Some(words.iter().map(|word| &*word.text).collect::<Vec<_>>().join(" "))
     }
 
     /// The value of what stands between `${` and `}`.
+    #[inline(never)]
     fn parameter(&mut self, inner: &str) -> String {
         if let Some(counted) = inner.strip_prefix('#').and_then(|name| name.strip_suffix("[@]")) {
-            let number = self.variables.get(counted).map(|words| words.len().to_string());
+            let number = self.variable(counted).map(|words| words.len().to_string());
             return number.unwrap_or_else(|| self.without_value(counted));
         }
         let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len());
@@ -582,7 +601,7 @@ impl<'a> Follower<'a> {
             }
             let text = self.text(otherwise);
             if is_lasting {
-                self.variables.insert(name.to_owned(), vec![Word { text: text.clone(), line: 0, is_known: true }]);
+                self.set(name.to_owned(), vec![Word { text: text.clone(), line: 0, is_known: true }]);
             }
             return text;
         }
@@ -590,7 +609,7 @@ impl<'a> Follower<'a> {
             return if value.is_some_and(|value| !value.is_empty()) { self.text(instead) } else { String::new() };
         }
         let Some(value) = value else { return self.without_value(name) };
-        if self.variables.get(name).is_some_and(|words| words.iter().any(|word| !word.is_known)) {
+        if self.variable(name).is_some_and(|words| words.iter().any(|word| !word.is_known)) {
             self.unassigned.push(format!("${name}"));
         }
         let without = |sign: char| rest.strip_prefix(sign).map(|of| of.strip_prefix(sign).unwrap_or(of));
@@ -641,7 +660,7 @@ impl<'a> Follower<'a> {
             ("SLURM_NPROCS", tasks),
         ] {
             if let Some((value, line)) = value {
-                self.variables.insert(name.to_owned(), vec![Word { text: value.to_string(), line, is_known: true }]);
+                self.set(name.to_owned(), vec![Word { text: value.to_string(), line, is_known: true }]);
             }
         }
         tasks

@@ -38,7 +38,8 @@ pub(super) struct Legend<'a> {
 }
 
 impl<'a> Legend<'a> {
-    /// Arranges the series in rows within `width` CSS pixels, at most so many; what has no room in the last row is counted.
+    /// Arranges the series in rows within `width` CSS pixels, at most so many; what has no room in the last row is
+    /// counted.
     pub fn new(series: &[&'a Series], width: f64, most_rows: usize, letters: Letters) -> Self {
         let mut entries: Vec<Entry<'a>> = Vec::new();
         let (mut left, mut row) = (0.0, 0);

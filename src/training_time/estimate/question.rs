@@ -242,8 +242,8 @@ pub struct Estimated {
     pub unused_steps: Vec<String>,
     /// Steps of one's own that were used and are far from what is computed without them, in words.
     pub doubtful_steps: Vec<String>,
-    /// Measurements of steps of one's own that lie outside of the interval to which they lead, where there are enough for
-    /// it to be theirs.
+    /// Measurements of steps of one's own that lie outside of the interval to which they lead, where there are enough
+    /// for it to be theirs.
     pub steps_outside: usize,
     /// Steps of one's own that do not say their batch or sequence, for which those of the question were taken.
     pub steps_without_batch: usize,
@@ -272,7 +272,8 @@ const MOST_OF_MEMORY: f64 = 1.5;
 const MOST_MICRO_BATCH: u32 = 64;
 
 impl EstimateSettings {
-    /// Takes a layout, or none, so that the best is found. The batch of all replicas that the one before gives stays then.
+    /// Takes a layout, or none, so that the best is found: then the batch that the layout before gave to all replicas
+    /// stays.
     pub fn set_layout(&mut self, layout: Option<GivenLayout>) {
         if layout.is_none() && self.layout.is_some() && self.replica_batch.is_some() {
             self.global_batch = Some(self.batch());
@@ -591,8 +592,8 @@ impl EstimateSettings {
     fn calibrated(&self, model: &Transformer, device: &Device, steps: &[&NamedStep]) -> OwnStepsUse {
         let (mut columns, mut runs) = (Vec::new(), Vec::new());
         let (mut unused, mut doubtful) = (Vec::new(), Vec::new());
-        // Several measurements of one run are one step together, and so are traces of ranks of one job: they say no more
-        // of other layouts than one does.
+        // Several measurements of one run are one step together, and so are traces of ranks of one job: they say no
+        // more of other layouts than one does.
         let run = |step: &OwnStep| {
             let batch = step.global_batch.unwrap_or_else(|| self.batch());
             (step.gpus, step.layout, step.sequence.unwrap_or(self.sequence), batch)

@@ -76,7 +76,7 @@ impl Stack {
         matches!(self, Self::MegatronCore)
     }
 
-    /// Bytes of a gradient that is exchanged: of Megatron Core as its published recipes have it (`grad_reduce_in_bf16`).
+    /// Bytes of a gradient that is exchanged; of Megatron Core as its published recipes have it (bf16).
     pub const fn gradient_bytes(self) -> f64 {
         match self {
             Self::MegatronLm | Self::TorchTitan | Self::TorchTitanEager => 4.0,

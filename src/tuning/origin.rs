@@ -50,8 +50,8 @@ impl Aspect {
     }
 }
 
-/// The origin of a row: library version, data type, operation, root, launches, nodes and GPU; `None` for what the file does
-/// not say.
+/// The origin of a row: library version, data type, operation, root, launches, nodes and GPU; `None` for what the file
+/// does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
     values: [Option<String>; Aspect::ALL.len()],

@@ -236,8 +236,8 @@ impl<'a> Follower<'a> {
         self.assumed(line, format!("{} is taken to hold: {why}", excerpt(&words.join(" "))))
     }
 
-    /// Whether what is undecided is assumed. Its names have the values then with which it holds, so that later conditions
-    /// go the same way.
+    /// Whether what is undecided is assumed. Its names have the values then with which it holds, so that later
+    /// conditions go the same way.
     #[inline(never)]
     fn assumed(&mut self, line: u32, what: String) -> bool {
         let holds = self.is_flat || self.holds.get(self.assumptions.len()).is_none_or(|holds| *holds);

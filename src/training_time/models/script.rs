@@ -637,11 +637,11 @@ impl<'a> Follower<'a> {
     /// What the head of a job of Slurm says of its size, as the variables that Slurm sets; its number of tasks.
     fn slurm(&mut self, text: &str) -> Option<(u32, u32)> {
         let mut said: [Option<(u32, u32)>; 4] = [None; 4];
-        let names = [["--nodes", "-N"], ["--ntasks-per-node", ""], ["--gpus-per-node", "--gres"], ["--ntasks", "-n"]];
+        let names = [["nodes", "N"], ["ntasks-per-node", ""], ["gpus-per-node", "gres"], ["ntasks", "n"]];
         for (line, number) in text.lines().zip(1_u32..) {
             let Some(options) = line.strip_prefix("#SBATCH") else { continue };
             let mut words = options.split([' ', '\t', '=']).filter(|word| !word.is_empty());
-            let Some(option) = words.next() else { continue };
+            let Some(option) = words.next().map(|option| option.trim_start_matches('-')) else { continue };
             let value = words.next().and_then(|value| value.rsplit(':').next()?.parse().ok());
             if let Some((at, value)) = names.iter().position(|names| names.contains(&option)).zip(value) {
                 said[at] = Some((value, number));

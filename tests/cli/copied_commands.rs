@@ -8,7 +8,7 @@ use collectune::{
     form::Choices,
     intake::files::{FileSource, FileToLoad},
     overlap::simulate as kernels,
-    plot::{Chart, Style, svg},
+    plot::{Chart, Style, svg, with_captions},
     policy::simulate as rewards,
     progress::Silent,
     report::{self, Contents, Report, ReportFormat, Workbench, Written},
@@ -243,8 +243,8 @@ fn a_heat_map_is_drawn_as_on_the_page() {
         let drawn = fs::read_to_string(opened.folder.path().join("heat-map.svg")).unwrap();
         let shown: View = view.attachment(AttachmentKind::Charts).unwrap();
         let chart: Chart = shown.heat_map.unwrap();
-        let style = Style { width: 960.0, height: chart.height().unwrap() + 84.0, ..Style::default() };
-        assert_eq!(drawn, svg(&chart, &style), "{line}");
+        let style = Style { width: 960.0, height: chart.height().unwrap(), ..Style::default() };
+        assert_eq!(drawn, svg(&chart, &with_captions(&chart, style)), "{line}");
     }
 }
 

@@ -83,9 +83,7 @@ impl FileStore {
             for oldest in present.iter().take(surplus) {
                 store.delete(&oldest.opened_ms.into())?;
             }
-            connection.finish().await?;
-            tell_other_tabs();
-            Ok(())
+            connection.finish().await
         });
     }
 
@@ -93,9 +91,7 @@ impl FileStore {
         self.change("could not be removed", async move || {
             let connection = Connection::open(IdbTransactionMode::Readwrite).await?;
             connection.store.delete(&opened_ms.into())?;
-            connection.finish().await?;
-            tell_other_tabs();
-            Ok(())
+            connection.finish().await
         });
     }
 
@@ -212,11 +208,14 @@ impl Connection {
         Ok(keys.iter().zip(files.iter()).filter_map(both).collect())
     }
 
-    /// Waits until the transaction has been written.
+    /// Waits until what was changed has been written, and tells other tabs.
     async fn finish(&self) -> Result<(), JsValue> {
         let transaction = self.store.transaction();
         // If the quota is exceeded, only the transaction says so.
-        wait_for(&transaction, "complete").await.map_err(|error| transaction.error().map_or(error, JsValue::from))
+        let written = wait_for(&transaction, "complete").await;
+        written.map_err(|error| transaction.error().map_or(error, JsValue::from))?;
+        tell_other_tabs();
+        Ok(())
     }
 }
 

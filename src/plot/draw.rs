@@ -151,7 +151,7 @@ const LEGEND_GAP: f64 = 8.0;
 /// The least share of a picture's height that the legend leaves to the plot.
 const LEAST_OF_PLOT: f64 = 0.4;
 const MOST_LEGEND_ROWS: usize = 16;
-/// Longer titles are cut.
+/// The most lines of a title; what has no room in the last one is cut.
 const MOST_TITLE_LINES: usize = 3;
 
 /// The title in lines that fit in `width` CSS pixels; none without a title.

@@ -813,7 +813,11 @@ fn a_step_of_one_s_own_moves_the_answer_to_it() {
     // Steps that no factors explain together are told.
     let apart = read("gpus,step_s,tp\n64,9,1\n64,24,2\n64,10,4\n64,40,8\n");
     let outside = |answer: &Estimated| listing::warnings(answer).into_iter().find(|said| said.contains("outside"));
-    assert!(outside(&apart).unwrap().contains("of your own outside of the interval"), "{:?}", outside(&apart));
+    assert!(
+        outside(&apart).unwrap().contains("of your own lie outside of the interval that your steps give together"),
+        "{:?}",
+        outside(&apart)
+    );
     assert_eq!(outside(&after), None);
     let untold = read(&row.replace(",64,4096", ",,"));
     assert_eq!((untold.own_steps, &untold.step), (0, &before.step));

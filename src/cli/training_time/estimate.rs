@@ -458,7 +458,7 @@ fn for_people(name: &str, model: &Transformer, answer: &Estimated) -> String {
     let mut text = format!("{name}: {parameters:.2} billion parameters{active}\n{}.\n", listing::headline(answer));
     text += &format!("{}.\n", listing::layout_in_words(answer));
     let sequences = count(answer.global_batch, "sequence");
-    text += &format!("Each step {sequences} of {}.\n\n", count(answer.sequence.into(), "token"));
+    text += &format!("Each step has {sequences} of {}.\n\n", count(answer.sequence.into(), "token"));
     for (figure, value) in listing::figures(answer) {
         text += &format!("{figure}: {value}\n");
     }

@@ -176,9 +176,10 @@ pub fn warnings(answer: &Estimated) -> Vec<String> {
     }
     if answer.steps_outside > 0 {
         let steps = count(answer.steps_outside as u64, "measured step");
+        let lie = if answer.steps_outside == 1 { "lies" } else { "lie" };
         warnings.push(format!(
-            "{steps} of your own outside of the interval to which they lead: do they contradict each other, or differ in \
-             something that is not told?"
+            "{steps} of your own {lie} outside of the interval that your steps give together: do they contradict each \
+             other, or differ in something that is not told?"
         ));
     }
     if answer.copies_heads {

@@ -250,7 +250,7 @@ impl<'a> Follower<'a> {
         holds
     }
 
-    /// A new condition begins.
+    /// Takes back what was noted of names without a value, before another condition is looked at.
     fn forget(&mut self) {
         self.unassigned.clear();
         self.wanted.clear();

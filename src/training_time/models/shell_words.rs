@@ -10,7 +10,7 @@ const DEEPEST: usize = 32;
 pub(super) struct Token {
     /// As it stands; the end of a line is an operator.
     pub raw: String,
-    /// Its line, from 1.
+    /// The line of the text on which it begins, counted from 1.
     pub line: u32,
     /// Whether it ends a command: `;;` is a word.
     pub is_operator: bool,

@@ -51,7 +51,7 @@ impl Settings {
         any
     }
 
-    /// Forgets a variable.
+    /// Takes back what was set of a variable, as the shell's `unset` does.
     pub(super) fn unset(&mut self, key: &str) {
         self.set(key, "");
     }

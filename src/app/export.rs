@@ -19,7 +19,7 @@ use crate::{
 /// Writes a listing in a format. Markdown has no secondary columns.
 pub fn write_listing(format: ExportFormat, listing: &Listing) -> String {
     match format {
-        ExportFormat::Csv => listing.to_table().to_csv(),
+        ExportFormat::Csv => listing.to_csv(),
         ExportFormat::Markdown => listing.without_secondary_columns().to_table().to_markdown(),
         ExportFormat::Json => listing.to_json(),
     }

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, Table};
-use crate::units::Size;
+use super::{Cell, Table, number};
+use crate::units::{Size, grouped, significant};
 
 /// A cell of a listing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -57,6 +57,18 @@ impl Column {
     /// A column of numbers, aligned right; its meaning explains the header.
     pub const fn numbers(name: &'static str, meaning: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), meaning: Cow::Borrowed(meaning), is_numeric: true, is_secondary: false }
+    }
+
+    /// The unit that the meaning names, which cells without one have.
+    fn unit(&self) -> Option<&'static str> {
+        const NAMED: [(&str, &str); 5] = [
+            ("GB/s", "GB/s"),
+            ("in per cent", "%"),
+            ("in microseconds", "µs"),
+            ("in milliseconds", "ms"),
+            ("in points", "points"),
+        ];
+        NAMED.into_iter().find(|(words, _)| self.meaning.contains(words)).map(|(_, unit)| unit)
     }
 
     /// The column, marked to be shown on demand only.
@@ -119,10 +131,43 @@ impl Listing {
         table
     }
 
-    /// The listing as JSON: an object per row, numbers where a cell has one, else its text; empty cells are left out.
+    /// The listing for spreadsheets and programs. Where all cells of a column are numbers of one unit, the unit stands
+    /// in the header (`Gain, %`) and the cells are bare; sizes are in bytes, and times of several units in
+    /// microseconds. Other cells are as they are shown. Each cell's number is the one that its text shows.
+    fn with_units_in_headers(&self) -> Self {
+        let mut listing = self.clone();
+        for (at, column) in listing.columns.iter_mut().enumerate() {
+            let cells: Vec<&Entry> =
+                self.rows.iter().filter_map(|row| row.get(at)).filter(|e| !e.text.is_empty()).collect();
+            let unit = Unit::of(&cells);
+            let name = match unit {
+                Some(Unit::Same("")) => column.unit().unwrap_or_default(),
+                Some(unit) => unit.name(),
+                None => "",
+            };
+            if !name.is_empty() && !column.name.contains(name) {
+                column.name = format!("{}, {name}", column.name).into();
+            }
+            for cell in listing.rows.iter_mut().filter_map(|row| row.get_mut(at)) {
+                if let Some(bare) = unit.and_then(|unit| unit.bare(cell)) {
+                    cell.text = bare;
+                }
+                cell.number = number(&cell.text);
+            }
+        }
+        listing
+    }
+
+    /// The listing as CSV, with units in the headers.
+    pub fn to_csv(&self) -> String {
+        self.with_units_in_headers().to_table().to_csv()
+    }
+
+    /// The listing as JSON, with units in the names: an object per row, numbers where a cell shows one, else its text; empty cells are left out.
     pub fn to_json(&self) -> String {
+        let listing = self.with_units_in_headers();
         let object = |row: &Vec<Entry>| {
-            let cells = self.columns.iter().zip(row).filter(|(_, entry)| !entry.text.is_empty());
+            let cells = listing.columns.iter().zip(row).filter(|(_, entry)| !entry.text.is_empty());
             // One by one: to collect them brings a sort of its own.
             let mut object = serde_json::Map::new();
             for (column, entry) in cells {
@@ -131,7 +176,7 @@ impl Listing {
             }
             serde_json::Value::Object(object)
         };
-        let rows: Vec<serde_json::Value> = self.rows.iter().map(object).collect();
+        let rows: Vec<serde_json::Value> = listing.rows.iter().map(object).collect();
         super::json::indented(&rows) + "\n"
     }
 
@@ -158,5 +203,130 @@ impl Listing {
             });
         }
         order
+    }
+}
+
+/// The unit of all cells of a column.
+#[derive(Clone, Copy, PartialEq)]
+enum Unit {
+    /// Sizes, each in the largest unit that suits it.
+    Bytes,
+    /// Times, some in other units than others.
+    Times,
+    /// The same for all; empty for none.
+    Same(&'static str),
+}
+
+/// The units of times and their lengths in microseconds.
+const TIMES: [(&str, f64); 4] = [("ns", 1e-3), ("µs", 1.0), ("ms", 1e3), ("s", 1e6)];
+/// Other units of cells.
+const UNITS: [&str; 5] = ["%", "GB/s", "GiB", "MiB", "×"];
+
+impl Unit {
+    /// The unit of all cells; `None` if one has none of these, or there are no cells.
+    fn of(cells: &[&Entry]) -> Option<Self> {
+        if !cells.is_empty() && cells.iter().all(|cell| size(cell).is_some()) {
+            return Some(Self::Bytes);
+        }
+        let mut units = cells.iter().map(|cell| Some(parts(&cell.text)?.1));
+        let first = units.next()??;
+        let is_time = |unit: &str| TIMES.iter().any(|(time, _)| *time == unit);
+        units.try_fold(Self::Same(first), |so_far, unit| match (so_far, unit?) {
+            (Self::Same(first), unit) if unit == first => Some(so_far),
+            (Self::Same(first), unit) if is_time(first) && is_time(unit) => Some(Self::Times),
+            (Self::Times, unit) if is_time(unit) => Some(so_far),
+            _ => None,
+        })
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Times => "µs",
+            Self::Same(unit) => unit,
+        }
+    }
+
+    /// The text of a cell without its unit; `None` for an empty one.
+    fn bare(self, cell: &Entry) -> Option<String> {
+        match self {
+            Self::Bytes => size(cell).map(|bytes| bytes.to_string()),
+            Self::Times => {
+                let (text, unit) = parts(&cell.text)?;
+                let (_, time_us) = TIMES.into_iter().find(|(name, _)| *name == unit)?;
+                Some(significant(number(&text)? * time_us))
+            }
+            Self::Same(_) => parts(&cell.text).map(|(text, _)| text),
+        }
+    }
+}
+
+/// The bytes of a cell that shows a size.
+fn size(cell: &Entry) -> Option<u64> {
+    let bytes = cell.number.filter(|bytes| *bytes >= 0.0)? as u64;
+    (Size(bytes).to_string() == cell.text).then_some(bytes)
+}
+
+/// The number of a text without separators of thousands, and its unit.
+fn parts(text: &str) -> Option<(String, &'static str)> {
+    let (shown, unit) = text.split_once(' ').unwrap_or((text, ""));
+    let known = TIMES.iter().map(|(name, _)| *name).chain(UNITS).chain([""]);
+    let unit = known.into_iter().find(|known| *known == unit)?;
+    let shown = shown.replace('−', "-");
+    let bare = shown.replace(',', "");
+    let is_grouped = bare.parse().is_ok_and(|whole| grouped(whole) == shown);
+    (number(&shown).is_some() || is_grouped).then_some((bare, unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A listing of one column, whose cells have these texts and numbers.
+    fn column(column: Column, cells: &[(&str, Option<f64>)]) -> Listing {
+        let row = |(text, number): &(&str, Option<f64>)| vec![Entry { text: (*text).to_owned(), number: *number }];
+        Listing { columns: vec![column], rows: cells.iter().map(row).collect() }
+    }
+
+    #[test]
+    fn units_that_all_cells_share_go_to_the_header() {
+        let numbers = |name, meaning| Column::numbers(name, meaning);
+        for (listing, written) in [
+            (
+                column(numbers("Gain", ""), &[("+2.5 %", Some(2.5)), ("−0.4 %", Some(-0.4))]),
+                "\"Gain, %\"\n+2.5\n-0.4\n",
+            ),
+            (column(numbers("Share", ""), &[("42 %", Some(0.42))]), "\"Share, %\"\n42\n"),
+            (
+                column(numbers("Size", ""), &[("16 MiB", Some(16_777_216.0)), ("512 B", Some(512.0))]),
+                "\"Size, bytes\"\n16777216\n512\n",
+            ),
+            (
+                column(numbers("Takes", ""), &[("2.5 ms", None), ("30 µs", None), ("1.5 s", None)]),
+                "\"Takes, µs\"\n2500\n30.00\n1500000\n",
+            ),
+            (column(numbers("Takes", ""), &[("2.5 ms", None), ("3 ms", None)]), "\"Takes, ms\"\n2.5\n3\n"),
+            (column(numbers("busbw", "median, GB/s"), &[("12.5", Some(12.5))]), "\"busbw, GB/s\"\n12.5\n"),
+            (column(numbers("Time, µs", "in microseconds"), &[("12.5", Some(12.5))]), "\"Time, µs\"\n12.5\n"),
+            (column(numbers("Calls", ""), &[("1,234,567", Some(1_234_567.0))]), "Calls\n1234567\n"),
+            // Cells of which one is no number of the unit are as they are shown.
+            (column(numbers("More", ""), &[("3", Some(3.0)), ("never", Some(f64::INFINITY))]), "More\n3\nnever\n"),
+            (column(numbers("Best", ", GB/s"), &[("12.5 RING/LL/8", Some(12.5))]), "Best\n12.5 RING/LL/8\n"),
+            (column(numbers("Mixed", ""), &[("3 %", None), ("3 GB/s", None)]), "Mixed\n3 %\n3 GB/s\n"),
+            (column(numbers("None", "in per cent"), &[("", None)]), "None\n\"\"\n"),
+            (column(Column::words("Sizes", ""), &[("1,5", None), ("2,000", None)]), "Sizes\n\"1,5\"\n\"2,000\"\n"),
+        ] {
+            assert_eq!(listing.to_csv(), written);
+        }
+    }
+
+    #[test]
+    fn json_has_the_numbers_that_are_shown() {
+        let severity = column(Column::words("Severity", ""), &[("dead", Some(1.0)), ("", None)]);
+        assert_eq!(severity.to_json(), "[\n  {\n    \"Severity\": \"dead\"\n  },\n  {}\n]\n");
+        let share = column(Column::numbers("Share", ""), &[("42 %", Some(0.421))]);
+        assert_eq!(share.to_json(), "[\n  {\n    \"Share, %\": 42.0\n  }\n]\n");
+        let interval = column(Column::numbers("Gain interval", "in per cent"), &[("+1.0 to +4.0 %", Some(1.0))]);
+        assert_eq!(interval.to_json(), "[\n  {\n    \"Gain interval\": \"+1.0 to +4.0 %\"\n  }\n]\n");
     }
 }

@@ -134,7 +134,7 @@ fn guarded(text: &str) -> Cow<'_, str> {
     const SEPARATORS: [char; 6] = [',', ';', '\t', '\n', '\r', '|'];
     let begins_unseen = text.starts_with(['\t', '\n', '\r', '\0']);
     // `-3.5` is a number and no formula; `-3.5+cmd()` is one.
-    if number(text).is_some() || !begins_unseen && !text.split(SEPARATORS).any(is_formula) {
+    if number(text).is_some() || is_interval(text) || !begins_unseen && !text.split(SEPARATORS).any(is_formula) {
         return text.into();
     }
     let mut safe = String::with_capacity(text.len() + 2);
@@ -151,6 +151,20 @@ fn guarded(text: &str) -> Cow<'_, str> {
 fn is_formula(text: &str) -> bool {
     const SIGNS: [char; 12] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '﹦', '﹢', '﹣', '﹫'];
     text.trim_start_matches(|c| is_invisible(c) || c == '"').starts_with(SIGNS)
+}
+
+/// Whether a text is a number or an interval in per cent, with its own interval or without: `+12 to +30 % (+8.1 to +34)`.
+/// No two numbers stand side by side, so that a sign is never an operator.
+fn is_interval(text: &str) -> bool {
+    let mut may_be_number = true;
+    text.split(' ').all(|word| {
+        let is_expected = match word {
+            "to" | "%" => !may_be_number,
+            word => (may_be_number || word.starts_with('(')) && number(word.trim_matches(['(', ')'])).is_some(),
+        };
+        may_be_number = word == "to";
+        is_expected
+    })
 }
 
 /// Text for Markdown without any Markdown or HTML markup and without mentions: GitHub turns `@user`, `#123` and
@@ -232,7 +246,13 @@ mod tests {
             ("+cmd".into(), "'+cmd"),
             ("-3.5".into(), "-3.5"),
             ("+8.2".into(), "+8.2"),
-            ("-3.5 %".into(), "'-3.5 %"),
+            ("-3.5 %".into(), "-3.5 %"),
+            ("+1.0 to +4.0 %".into(), "+1.0 to +4.0 %"),
+            ("+12 to +30 % (-8.1 to 34)".into(), "+12 to +30 % (-8.1 to 34)"),
+            ("+1 +2".into(), "'+1 +2"),
+            ("+1 to to".into(), "'+1 to to"),
+            ("+1 %=2".into(), "'+1 %=2"),
+            ("-3 GB/s".into(), "'-3 GB/s"),
             ("-2+3".into(), "'-2+3"),
             ("1;-3.5".into(), "1;'-3.5"),
             ("+1;=1".into(), "'+1;'=1"),
@@ -310,7 +330,10 @@ mod tests {
                         let cell = String::from_utf8_lossy(cell);
                         let seen = cell.trim_start_matches(|c| is_invisible(c) || c == '"');
                         let begins = seen.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
-                        prop_assert!(!begins || number(seen).is_some(), "{:?} in {:?}", cell, csv);
+                        // Numbers, alone or beside `to` and `%`, are no formula.
+                        let bare = seen.replace(" to ", " ").replace(['(', ')', '%'], "");
+                        let is_number = bare.split(' ').all(|word| word.is_empty() || number(word).is_some());
+                        prop_assert!(!begins || is_number, "{:?} in {:?}", cell, csv);
                     }
                 }
             }

@@ -38,24 +38,67 @@ const STEPS: &[Step] = &[
     ("the list of launches to make next", |report| without(report, "measure-next")),
     ("the list of hotspots", |report| without(report, "hotspots")),
     ("rows of tables after the first 20", |report| if_it_lists_no_choices(report, |section| first_rows(section, 20))),
-    ("files", |report| if_it_lists_no_choices(report, |section| section.files.clear())),
-    ("charts", |report| if_it_lists_no_choices(report, |section| section.charts.clear())),
+    ("files", |report| report.sections.iter_mut().for_each(|section| section.files.clear())),
+    ("charts of more than 250 points", short_charts),
+    ("charts", |report| report.sections.iter_mut().for_each(|section| section.charts.clear())),
     ("rows of tables after the first 5", |report| if_it_lists_no_choices(report, |section| first_rows(section, 5))),
+    ("tables besides those of the first section", first_tables),
 ];
 
-/// The report as fine as a link holds it, then coarser by a step each: always with all that was left out, in words.
-pub fn for_link(report: &Report) -> Vec<(Report, Vec<String>)> {
-    let mut coarse = report.clone();
-    let mut left_out = Vec::new();
-    let mut all = Vec::with_capacity(STEPS.len());
-    for (what, take_out) in STEPS {
-        let before = coarse.clone();
-        take_out(&mut coarse);
-        if coarse != before {
-            left_out.push((*what).to_owned());
+/// A report after some of the steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reduced {
+    /// What is left of it.
+    pub report: Report,
+    /// What was left out, in words.
+    pub left_out: Vec<String>,
+    /// The indices of the steps that were taken, ascending.
+    taken: Vec<usize>,
+}
+
+impl Reduced {
+    fn new(report: &Report, steps: impl IntoIterator<Item = usize>) -> Self {
+        let mut reduced = Self { report: report.clone(), left_out: Vec::new(), taken: Vec::new() };
+        for step in steps {
+            reduced.take(step);
         }
-        if coarse != before || all.is_empty() {
-            all.push((coarse.clone(), left_out.clone()));
+        reduced
+    }
+
+    /// Takes a step. One that changes nothing is not counted, except for the first.
+    fn take(&mut self, step: usize) {
+        let (what, take_out) = STEPS[step];
+        let before = self.report.clone();
+        take_out(&mut self.report);
+        let has_changed = self.report != before;
+        self.left_out.extend(has_changed.then(|| what.to_owned()));
+        self.taken.extend((has_changed || step == 0).then_some(step));
+    }
+
+    /// The other form without one step fewer, as often as `fits` gives something: what is worth most comes back first.
+    pub(super) fn put_back<T>(&self, report: &Report, fits: impl Fn(&Self) -> Option<T>) -> Option<T> {
+        let mut taken = self.taken.clone();
+        let mut finest = None;
+        // Without the last step it did not fit, and the first is always taken.
+        for at in (1..taken.len().saturating_sub(1)).rev() {
+            let step = taken.remove(at);
+            match fits(&Self::new(report, taken.iter().copied())) {
+                Some(finer) => finest = Some(finer),
+                None => taken.insert(at, step),
+            }
+        }
+        finest
+    }
+}
+
+/// The report as fine as a link holds it, then coarser by a step each: always with all that was left out, in words.
+pub fn for_link(report: &Report) -> Vec<Reduced> {
+    let mut all = vec![Reduced::new(report, [0])];
+    for step in 1..STEPS.len() {
+        let mut next = all[all.len() - 1].clone();
+        next.take(step);
+        if next.taken.last() == Some(&step) {
+            all.push(next);
         }
     }
     all
@@ -78,6 +121,19 @@ fn first_charts(report: &mut Report) {
             point.high = point.high.map(as_shown);
             point.value = point.value.map(as_shown);
         }
+    }
+}
+
+fn short_charts(report: &mut Report) {
+    let points = |chart: &Chart| chart.series.iter().map(|series| series.points.len()).sum::<usize>();
+    report.sections.iter_mut().for_each(|section| section.charts.retain(|chart| points(chart) <= 250));
+}
+
+/// Keeps the tables of the first section that has some. What to deploy is reduced by [`small`].
+fn first_tables(report: &mut Report) {
+    if !small::lists_choices(report) {
+        let with_tables = report.sections.iter_mut().filter(|section| !section.tables.is_empty());
+        with_tables.skip(1).for_each(|section| section.tables.clear());
     }
 }
 

@@ -19,12 +19,13 @@ use serde::{Deserialize, Serialize};
 
 use self::small::Most;
 pub use self::{
-    coarse::for_link,
+    coarse::{Reduced, for_link},
     deflate::{MOST_INFLATED, MOST_RATIO},
     qr::svg as qr_svg,
 };
 use super::{
     Report,
+    annotations::MOST_NOTE,
     wire::{self, WireError},
 };
 use crate::{crc32::CRC32, form::restored};
@@ -157,37 +158,51 @@ fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
 /// Writes links to a page whose address has `page_chars` characters, one of each of [`LinkSize::ALL`], with the
 /// report as fine as it fits; the small one says what to deploy and nothing else.
 pub fn encode(report: &Report, page_chars: usize) -> [Link; 3] {
-    let link = |(coarse, left_out): (Report, Vec<String>), size: LinkSize| {
-        let mut link = of_json(&wire::write(&coarse));
+    let link = |json: &str, left_out: Vec<String>, size: LinkSize| {
+        let mut link = of_json(json);
         link.left_out = left_out;
         link.chars += page_chars;
         // What packs too well is taken for a bomb, by whoever reads it.
         link.fits = link.chars <= size.most_chars() && decode(&link.fragment).is_ok();
         link
     };
-    let mut fine = for_link(report).into_iter().map(|coarse| link(coarse, LinkSize::Full)).filter(|link| link.fits);
-    let full = fine.next();
-    let medium = full.clone().into_iter().chain(fine).find(|link| link.chars <= LinkSize::Medium.most_chars());
+    let forms = for_link(report);
+    let finest = |size: LinkSize| {
+        let fits = |form: &Reduced| {
+            let json = Some(wire::write(&form.report)).filter(|json| json.len() <= MOST_INFLATED)?;
+            Some(link(&json, form.left_out.clone(), size)).filter(|link| link.fits)
+        };
+        let (form, found) = forms.iter().find_map(|form| Some((form, fits(form)?)))?;
+        Some(form.put_back(report, fits).unwrap_or(found))
+    };
     let short = |size: LinkSize| {
-        let with = |most: Most| link(small::small(report, most), size);
+        let with = |most: Most| {
+            let (coarse, left_out) = small::small(report, most);
+            link(&wire::write(&coarse), left_out, size)
+        };
+        let rows = small::rows(report);
+        let whole = with(Most { rows, chars: MOST_NOTE, sentences: 40 });
+        // What to deploy at a glance needs no long texts.
+        if size != LinkSize::Small && whole.fits {
+            return whole;
+        }
         let texts = [(400, 12), (NOTE_CHARS, 6), (100, 3), (40, 1)].into_iter();
         let mut without_rows = texts.map(|(chars, sentences)| Most { rows: 0, chars, sentences });
         let Some(most) = without_rows.find(|most| with(*most).fits) else {
             return with(Most { rows: 0, chars: 40, sentences: 1 });
         };
         // As many rows as fit.
-        let (mut fit, mut too_many) = (0, small::rows(report) + 1);
+        let (mut fit, mut too_many) = (0, rows + 1);
         while too_many - fit > 1 {
             let rows = usize::midpoint(fit, too_many);
             if with(Most { rows, ..most }).fits { fit = rows } else { too_many = rows }
         }
         with(Most { rows: fit, ..most })
     };
-    [
-        short(LinkSize::Small),
-        medium.unwrap_or_else(|| short(LinkSize::Medium)),
-        full.unwrap_or_else(|| short(LinkSize::Full)),
-    ]
+    LinkSize::ALL.map(|size| {
+        let whole = if size == LinkSize::Small { None } else { finest(size) };
+        whole.unwrap_or_else(|| short(size))
+    })
 }
 
 /// The link of a text, which need not be a valid report.

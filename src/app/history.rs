@@ -8,7 +8,10 @@ use super::{example::Example, reactive, report::ReportReader, session::Session};
 use crate::{
     form::{self, Choices},
     report::Workbench,
-    tuning::{address::Address, sets::SetChoice},
+    tuning::{
+        address::{Address, AddressError},
+        sets::SetChoice,
+    },
 };
 
 /// The fragment of the address, with its `#`.
@@ -27,8 +30,16 @@ struct HistoryEntry {
     drag: Option<u32>,
 }
 
-/// Writes choices into the history, and follows Back, Forward and addresses that the user enters.
-pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
+/// Writes choices into the history, and follows Back, Forward and addresses that the user enters. A notice says why an
+/// address can't be read, and goes with it; `broken` is that of the address with which the page was opened.
+pub fn synchronize(session: Session, reader: ReportReader, example: Example, broken: Option<AddressError>) {
+    let notified = StoredValue::new(String::new());
+    let notify_of = move |error: AddressError| {
+        let text = format!("{error}.");
+        notified.set_value(text.clone());
+        session.notify(text, true, None);
+    };
+    broken.into_iter().for_each(notify_of);
     let entry = StoredValue::new(None::<HistoryEntry>);
     reactive::effect(move || {
         let address = session.tuning.address.get();
@@ -86,6 +97,7 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
     });
     let listener = window_event_listener(ev::popstate, move |_| {
         let here = fragment();
+        session.withdraw(&notified.get_value());
         if reader.open_address(&here) {
             return;
         }
@@ -115,7 +127,7 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
                 session.choose_all(workbench, choices);
                 example.open_if_asked(session);
             }
-            Err(error) => session.notify(format!("{error}."), true, None),
+            Err(error) => notify_of(error),
         }
     });
     on_cleanup(move || listener.remove());

@@ -118,9 +118,6 @@ fn App() -> impl IntoView {
     provide_context(Focus::new(session));
     reader.open_address(&fragment);
     reader.open_loaded_reports(session);
-    if let Some(error) = broken_link {
-        session.notify(format!("{error}."), true, None);
-    }
     let collecting = RwSignal::new(false);
     let file_store = FileStore::new(session);
     provide_context(file_store);
@@ -137,7 +134,7 @@ fn App() -> impl IntoView {
     provide_context(example);
     commands::listen();
     offline::notify_of_update(session);
-    history::synchronize(session, reader, example);
+    history::synchronize(session, reader, example, broken_link);
     let share = Share::new();
     provide_context(share);
     check_workers_every_second(session);

@@ -228,6 +228,9 @@ impl Address {
                     let key = u32::from_str_radix(value, 16).ok().filter(|_| value.len() == 8);
                     address.set = SetChoice::One(key.ok_or_else(|| wrong("m", value, "a set of measurements"))?);
                 }
+                "p" if !Panel::ALL.iter().any(|panel| panel.key() == value) => {
+                    return Err(wrong("p", value, "a panel of this page"));
+                }
                 "x" => address.example = value == "1",
                 _ => {}
             }
@@ -389,9 +392,16 @@ mod tests {
 
     #[test]
     fn hostile_values_are_refused_in_words() {
-        for fragment in
-            ["#v=2", "#w=<b>", "#c=everything", "#n=0&r=1", "#s=-1", "#s=99999999999999999999", "#r=4294967296"]
-        {
+        for fragment in [
+            "#v=2",
+            "#w=<b>",
+            "#p=attic",
+            "#c=everything",
+            "#n=0&r=1",
+            "#s=-1",
+            "#s=99999999999999999999",
+            "#r=4294967296",
+        ] {
             let error = Address::parse(fragment).unwrap_err().to_string();
             assert!(error.starts_with("The link"), "{fragment}: {error}");
         }

@@ -131,6 +131,15 @@ impl Screened {
         self.stalls[begin..].iter().take_while(|stall| stall.workload == *workload).any(is)
     }
 
+    /// The only run of a configuration, or of the default, at a workload is far from what its other placement lets
+    /// expect: which of the two is wrong can't be told.
+    pub fn contradicts_itself(&self, workload: &Workload, configuration: Configuration, is_default: bool) -> bool {
+        let begin = self.stalls.partition_point(|stall| stall.workload < *workload);
+        let here = self.stalls[begin..].iter().take_while(|stall| stall.workload == *workload);
+        here.filter(|stall| stall.of == 1)
+            .any(|stall| stall.is_default == is_default && (is_default || stall.configuration == configuration))
+    }
+
     /// Notes for the user: the stalled runs, in a sentence for each collective and scale.
     pub fn notes(&self) -> Vec<String> {
         let group = |stall: &Stall| (stall.workload.collective, stall.workload.scale);
@@ -251,11 +260,9 @@ impl UsualSpreads {
             if n > 1 {
                 deviations.push(ln(high / low) / mean_range(n));
             }
-            if let [run] = of_place
-                && let (Some(value), Some(other)) = (single(run, placement), single(run, placement.other()))
-            {
-                relations.push(ln(value / other));
-            }
+            let pairs =
+                of_place.iter().filter_map(|run| Some((single(run, placement)?, single(run, placement.other())?)));
+            relations.extend(pairs.map(|(value, other)| ln(value / other)));
         }
         let group = |at: usize| (sizes[at].0.collective, sizes[at].0.scale);
         let near = |at: usize| {

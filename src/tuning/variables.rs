@@ -34,6 +34,29 @@ pub struct VariableFinding {
     pub effective: Option<String>,
 }
 
+/// Names that no version of the library reads, and those that people who write them mean.
+const MISSPELT: [(&str, &str); 19] = [
+    ("NCCL_ALGORITHM", "NCCL_ALGO"),
+    ("NCCL_ALGOS", "NCCL_ALGO"),
+    ("NCCL_PROTOCOL", "NCCL_PROTO"),
+    ("NCCL_PROTOS", "NCCL_PROTO"),
+    ("NCCL_MIN_CHANNELS", "NCCL_MIN_NCHANNELS"),
+    ("NCCL_MAX_CHANNELS", "NCCL_MAX_NCHANNELS"),
+    ("NCCL_NCHANNELS", "NCCL_MIN_NCHANNELS, with NCCL_MAX_NCHANNELS"),
+    ("NCCL_NUM_CHANNELS", "NCCL_MIN_NCHANNELS, with NCCL_MAX_NCHANNELS"),
+    ("NCCL_THREADS", "NCCL_NTHREADS"),
+    ("NCCL_NUM_THREADS", "NCCL_NTHREADS"),
+    ("NCCL_BUFFER_SIZE", "NCCL_BUFFSIZE"),
+    ("NCCL_BUFFERSIZE", "NCCL_BUFFSIZE"),
+    ("NCCL_BUFF_SIZE", "NCCL_BUFFSIZE"),
+    ("NCCL_MIN_CTA", "NCCL_MIN_CTAS"),
+    ("NCCL_MAX_CTA", "NCCL_MAX_CTAS"),
+    ("NCCL_TUNER", "NCCL_TUNER_PLUGIN"),
+    ("NCCL_TUNER_CONFIG", "NCCL_TUNER_CONFIG_FILE"),
+    ("NCCL_NVLS_DISABLE", "NCCL_NVLS_ENABLE, which 0 turns off"),
+    ("NCCL_DEBUG_SUBSYSTEM", "NCCL_DEBUG_SUBSYS"),
+];
+
 /// The variables of a job, each as it was set last.
 struct Variables {
     set: BTreeMap<String, (u32, String)>,
@@ -207,6 +230,11 @@ impl Variables {
     }
 
     fn names(&mut self) {
+        for (written, meant) in MISSPELT {
+            if self.set.contains_key(written) {
+                self.push(written, Severity::Dead, None, format!("{written} is not read: the name is {meant}"));
+            }
+        }
         let name = "NCCL_MAX_P2P_PEERS";
         if self.set.contains_key(name) {
             let message =
@@ -329,6 +357,8 @@ mod tests {
             ("NCCL_MAX_P2P_NCHANNELS=12", "NCCL_MAX_P2P_NCHANNELS", Some("16")),
             ("NCCL_MIN_P2P_NCHANNELS=8 NCCL_MAX_P2P_NCHANNELS=4", "NCCL_MAX_P2P_NCHANNELS", Some("8")),
             ("NCCL_MAX_NCHANNELS=4 NCCL_MAX_P2P_NCHANNELS=8", "NCCL_MAX_P2P_NCHANNELS", None),
+            ("NCCL_PROTOCOL=LL", "NCCL_PROTOCOL", None),
+            ("NCCL_MIN_CHANNELS=8", "NCCL_MIN_CHANNELS", None),
             ("NCCL_NTHREADS=100", "NCCL_NTHREADS", Some("512")),
             ("NCCL_NTHREADS=1024", "NCCL_NTHREADS", Some("512")),
             ("NCCL_NTHREADS=32", "NCCL_NTHREADS", Some("64")),

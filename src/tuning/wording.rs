@@ -116,6 +116,12 @@ fn advice_sentence(recommendation: &Recommendation) -> String {
             "{keep}: {choice} promises {gain} over {default}, which the rounding of printed bandwidths may be. Logs with times \
              have more digits."
         ),
+        KeepReason::Contradicted => format!(
+            "{keep} until it is measured again: {choice} promises {gain} over {default}, but the only run of one of them has \
+             in place and out of place so far apart that one must be wrong. This launch would tell, beside one without the \
+             variables: {}",
+            launch::command(choice, &workload)
+        ),
         KeepReason::Uncertain => {
             let undecided = words::undecided(recommendation.noise.as_ref());
             let of = if gain.is_empty() { "more".to_owned() } else { gain };

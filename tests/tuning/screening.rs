@@ -6,7 +6,7 @@ use collectune::{
     collective::{Collective, Scale, Workload},
     progress::Silent,
     tuning::{
-        decision::Decision,
+        decision::{Decision, KeepReason},
         loaded::predict_folds,
         parameters::{Confidence, Parameters, Preset, Screening, SetAside},
         read::Placement,
@@ -33,9 +33,16 @@ fn parameters() -> Parameters {
     Parameters { preset: Preset::ExtraTrees, trees: 8, ..Parameters::default() }
 }
 
+/// The line of [`changed`] whose time is another one.
+const LINE: u32 = 100;
+
 /// A sweep whose 100th line stalled in place: its time is ten times what it was.
 fn with_a_stall() -> (String, u32) {
-    const LINE: usize = 100;
+    (changed(10.0).join("\n"), LINE)
+}
+
+/// The lines of a sweep in which the in-place time of the 100th is multiplied.
+fn changed(factor: f64) -> Vec<String> {
     let simulation = Simulation {
         collectives: vec![Collective::AllReduce],
         nodes: vec![2],
@@ -48,18 +55,48 @@ fn with_a_stall() -> (String, u32) {
     let header: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     let change = |(index, line): (usize, &str)| {
         let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
-        if index + 1 == LINE {
+        if index + 1 == LINE as usize {
             for (cell, name) in cells.iter_mut().zip(&header) {
                 match *name {
-                    "time_ip_us" => *cell = format!("{:.2}", cell.parse::<f64>().unwrap() * 10.0),
-                    "algbw_ip" | "busbw_ip" => *cell = format!("{:.2}", cell.parse::<f64>().unwrap() / 10.0),
+                    "time_ip_us" => *cell = format!("{:.2}", cell.parse::<f64>().unwrap() * factor),
+                    "algbw_ip" | "busbw_ip" => *cell = format!("{:.2}", cell.parse::<f64>().unwrap() / factor),
                     _ => {}
                 }
             }
         }
-        cells.join(",") + "\n"
+        cells.join(",")
     };
-    (csv.lines().enumerate().map(change).collect(), LINE as u32)
+    csv.lines().enumerate().map(change).collect()
+}
+
+#[test]
+fn a_lone_run_that_is_too_fast_in_place_is_not_deployed() {
+    let all = changed(0.1);
+    let header: Vec<&str> = all[0].split(',').collect();
+    let columns = ["size_bytes", "algo", "proto", "nchannels", "requested_algo"]
+        .map(|name| header.iter().position(|column| *column == name).unwrap());
+    let what = |line: &str| columns.map(|column| line.split(',').nth(column).unwrap().to_owned());
+    let fast = &all[LINE as usize - 1];
+    let lone: Vec<&str> =
+        all.iter().filter(|line| *line == fast || what(line) != what(fast)).map(String::as_str).collect();
+    assert_eq!(lone.len() + 2, all.len());
+    let size_bytes = what(fast)[0].parse().unwrap();
+    let decision = |lines: &[&str]| {
+        let loaded = load(&mut Executor::default(), &[("fast.csv", lines.join("\n").as_bytes())]);
+        let of_size = loaded.winners.into_iter().find(|winner| winner.workload == workload(size_bytes)).unwrap();
+        (of_size.decision, of_size.gain_pct.unwrap())
+    };
+    let (decided, gain_pct) = decision(&lone);
+    assert_eq!(decided, Decision::KeepDefault { reason: KeepReason::Contradicted });
+    assert!(gain_pct > 300.0, "{gain_pct}");
+    // Without the out-of-place times nothing contradicts it.
+    let column = header.iter().position(|column| *column == "time_oop_us").unwrap();
+    let bare = |line: &&str| {
+        let cells = line.split(',').enumerate().filter(|(index, _)| !(column..column + 4).contains(index));
+        cells.map(|(_, cell)| cell).collect::<Vec<_>>().join(",")
+    };
+    let bare: Vec<String> = lone.iter().map(bare).collect();
+    assert_eq!(decision(&bare.iter().map(String::as_str).collect::<Vec<_>>()).0, Decision::Deploy);
 }
 
 #[test]

@@ -37,6 +37,11 @@ impl Session {
         });
     }
 
+    /// Removes the notice with a text, whose cause is gone.
+    pub fn withdraw(self, text: &str) {
+        self.notices.update(|notices| notices.retain(|notice| notice.text != text));
+    }
+
     /// Copies a text to the clipboard and announces it; where the browser forbids that, a notice says what to do
     /// `instead`.
     pub fn copy(self, text: String, instead: &'static str) {

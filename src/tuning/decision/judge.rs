@@ -114,7 +114,13 @@ impl Judge<'_> {
             None => (None, Decision::NoDefault),
             Some(gain) => {
                 let rounded = field.rounded_in_favour(choice);
-                (Some(gain), decide(&gain, rounded, is_default(point), &self.confidence))
+                let decision = decide(&gain, rounded, is_default(point), &self.confidence);
+                let contradicts = |point: &Point, is_default| {
+                    self.screened.contradicts_itself(&workload, point.configuration, is_default)
+                };
+                let is_doubtful =
+                    contradicts(point, false) || default.is_some_and(|default| contradicts(default, true));
+                (Some(gain), if is_doubtful { decision.without_certainty() } else { decision })
             }
         };
         let mut tied: Vec<Configuration> = field.tied().map(|index| own[index].configuration).collect();

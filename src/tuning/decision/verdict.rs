@@ -35,6 +35,9 @@ pub enum KeepReason {
     Uncertain,
     /// A configuration is faster beyond noise, but the rounding of printed bandwidths may explain it.
     Rounded,
+    /// The only run of the configuration, or of the default, has an in-place and an out-of-place time of which one must
+    /// be wrong.
+    Contradicted,
     /// There is a gain beyond noise, but it may be below the smallest gain asked for.
     TooSmall,
     /// The default was seen to run this configuration, and forcing it has no gain beyond noise.
@@ -45,6 +48,14 @@ impl Decision {
     /// Whether the default is kept: a tuner file has no rule there, if its reader can keep the default.
     pub const fn keeps_default(self) -> bool {
         matches!(self, Self::KeepDefault { .. } | Self::MeasureFirst)
+    }
+
+    /// The decision where the only run of the choice or of the default contradicts itself: nothing is deployed.
+    pub const fn without_certainty(self) -> Self {
+        match self {
+            Self::Deploy => Self::KeepDefault { reason: KeepReason::Contradicted },
+            other => other,
+        }
     }
 
     /// Whether a configuration is named: to deploy, or as the best known one without a default.

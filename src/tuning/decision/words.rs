@@ -34,6 +34,7 @@ impl KeepReason {
             Self::NotFaster => "nothing faster",
             Self::Uncertain => "may be noise",
             Self::Rounded => "may be rounding",
+            Self::Contradicted => "measure again",
             Self::TooSmall => "gain too small",
             Self::Same => "runs it already",
         }

@@ -98,7 +98,10 @@ pub(super) fn open_questions(answer: &[Recommendation]) -> Vec<String> {
     use crate::tuning::decision::{Decision, KeepReason};
     let number = |of: fn(&Decision) -> bool| answer.iter().filter(|r| of(&r.decision)).count() as u64;
     let undecided = number(|decision| {
-        matches!(decision, Decision::KeepDefault { reason: KeepReason::Uncertain | KeepReason::Rounded })
+        matches!(
+            decision,
+            Decision::KeepDefault { reason: KeepReason::Uncertain | KeepReason::Rounded | KeepReason::Contradicted }
+        )
     });
     let blind = number(|decision| matches!(decision, Decision::NoDefault));
     let at = |n: u64| format!("At {}", count(n, "workload"));

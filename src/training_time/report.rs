@@ -23,7 +23,7 @@ use crate::{
         search::{self, listing as layouts, views},
         settings::Group,
         step::{
-            Component, charts,
+            Component, Step, charts,
             listing::{self, share, time},
             plan::PartQuery,
         },
@@ -168,15 +168,21 @@ fn headline(outcome: &Outcome) -> String {
         _ => String::new(),
     };
     format!(
-        "A step takes {}{interval}, on {} GPUs (pp {}, tp {}, dp {}): {:.0} tokens per second and GPU; the pipeline waits {}.",
+        "A step takes {}{interval}, on {} GPUs (pp {}, tp {}, dp {}): {:.0} tokens per second and GPU; the pipeline \
+         waits {} of it.",
         time(step.total_us),
         layout.gpus(),
         layout.pipeline,
         layout.tensor,
         layout.data,
         outcome.tokens_per_gpu,
-        share(step.bubble())
+        share(waiting(step))
     )
+}
+
+/// The share of the step's time that the busiest stage waits for others.
+fn waiting(step: &Step) -> f64 {
+    step.components.of(Component::Bubble) / step.total_us
 }
 
 /// What else there is to say of the step, beside its [`headline`] and its [`doubts`].
@@ -218,11 +224,7 @@ fn figures(outcome: &Outcome) -> Vec<Figure> {
     vec![
         Figure::new("Step", time(outcome.step.total_us), sure),
         Figure::new("Tokens", format!("{:.0} /s", outcome.tokens_per_gpu), "of each GPU"),
-        Figure::new(
-            "Pipeline waits",
-            share(outcome.step.components.of(Component::Bubble) / outcome.step.total_us),
-            "of the step",
-        ),
+        Figure::new("Pipeline waits", share(waiting(&outcome.step)), "of the step"),
         Figure::new("Memory", format!("{memory:.1} GiB"), fits),
     ]
 }

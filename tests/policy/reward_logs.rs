@@ -379,6 +379,9 @@ fn every_form_of_a_log_is_read() {
     );
     let seconds = form("r.csv", "collective,size_bytes,nodes,ranks,latency_s\nallreduce,4194304,1,8,0.5\n");
     assert_eq!(seconds, (LogForm::Headed, 1, Some(500.0)));
+    let nanoseconds = form("r.csv", "collective,bytes,nodes,ranks,latency_ns\nallreduce,4M,1,8,500000\n");
+    assert_eq!(nanoseconds, (LogForm::Headed, 1, Some(0.5)));
+    assert_eq!(form("r.log", "allreduce,4M,1,8,12.34\nallreduce,4 MiB,1,8,12.34\n"), (LogForm::Plain, 2, Some(12.34)));
     assert_eq!(form("r.log", "# collectune-rewards 1\nallreduce,4194304,1,8,12.34\n").0, LogForm::Own);
     assert_eq!(form("times_auto_64MB.txt", "12.5\n13.5\n"), (LogForm::Times, 2, Some(12.5)));
     let episodes = r#"[{"episode":0,"arm_idx":3,"arm_label":"auto","mean_ms":9.7},{"episode":1,"arm_idx":0,"arm_label":"tree_simple","mean_ms":9.9}]"#;

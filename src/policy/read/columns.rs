@@ -3,6 +3,7 @@
 use crate::{
     collective::Collective,
     text::{number, whole},
+    units::Size,
 };
 
 /// The quantity that a column holds.
@@ -55,8 +56,8 @@ const NAMES: [(&str, Column); 24] = [
 ];
 
 /// Names of latencies, with milliseconds per unit; the last is of iterations.
-const LATENCIES: [(&str, f64); 4] =
-    [("latency_ms", 1.0), ("latency_us", 1e-3), ("latency_s", 1e3), ("iteration_ms", 1.0)];
+const LATENCIES: [(&str, f64); 5] =
+    [("latency_ms", 1.0), ("latency_us", 1e-3), ("latency_ns", 1e-6), ("latency_s", 1e3), ("iteration_ms", 1.0)];
 
 /// The columns of a log.
 #[derive(Clone, Debug)]
@@ -93,7 +94,7 @@ impl Columns {
             let known = NAMES.iter().find(|(known, _)| *known == name).map(|(_, column)| *column);
             let column = latency.map(|_| Column::Latency).or(known).filter(|column| columns.place(*column).is_none());
             if let (Some(Column::Latency), Some(at)) = (column, latency) {
-                (columns.ms, columns.is_iteration) = (LATENCIES[at].1, at == 3);
+                (columns.ms, columns.is_iteration) = (LATENCIES[at].1, at + 1 == LATENCIES.len());
             }
             columns.headers.push((*header).to_owned());
             columns.holds.push(column);
@@ -149,7 +150,8 @@ pub fn is_plain(cells: &[String]) -> bool {
     let [collective, size, nodes, ranks, latency] =
         [collective, size, nodes, ranks, latency].map(|cell| unquoted(cell));
     Collective::parse(collective).is_some()
-        && [size, nodes, ranks].into_iter().all(|cell| whole(cell).is_some())
+        && size.parse::<Size>().is_ok()
+        && [nodes, ranks].into_iter().all(|cell| whole(cell).is_some())
         && number(latency).is_some()
 }
 

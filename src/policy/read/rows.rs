@@ -13,7 +13,7 @@ use crate::{
     collective::{Collective, Scale},
     policy::{arm::Arm, key::Key, result::Objective},
     text::{Problem, Records, State, excerpt, number},
-    units::count,
+    units::{Size, count},
 };
 
 /// Reads a delimited log. `is_own` says that its first line is that of this program. Returns a sentence without its
@@ -162,7 +162,11 @@ impl Reader {
                 Collective::parse(text).ok_or_else(|| wrong(Column::Collective, "is no collective that is known"))?,
             ),
         };
-        let size_bytes = whole(Column::Size, 1)?;
+        let size_bytes = match cell(Column::Size).map(|text| (natural(text), text.parse::<Size>())) {
+            Some((None, Ok(Size(size_bytes)))) if size_bytes > 0 => Some(size_bytes),
+            Some((None, _)) => return Err(wrong(Column::Size, &format!("is not {}", Size::EXPECTED))),
+            _ => whole(Column::Size, 1)?,
+        };
         let (nodes, ranks) = (small(Column::Nodes)?, small(Column::Ranks)?);
         if let (Some(nodes), Some(ranks)) = (nodes, ranks)
             && nodes > ranks

@@ -129,10 +129,11 @@ fn overlaps(rules: &[&Rule], findings: &mut LintFindings, steps: &mut u64) -> bo
             more => format!(" and {}", count(more as u64, "more rule")),
         };
         let winner = rules[first].line;
+        let verb = if others.is_empty() { "matches" } else { "match" };
         let is_fallback = built_in.iter().any(|row| row.says(rule));
         let same = owners.iter().all(|owner| effect(rules[*owner], reader) == effect(rule, reader));
         if is_full(held, min, max) {
-            let message = format!("line {winner}{others} matches first wherever this rule does: it never applies");
+            let message = format!("line {winner}{others} {verb} first wherever this rule does: it never applies");
             let severity = if is_fallback { Severity::Note } else { Severity::Dead };
             findings.push(rule.line, Code::Overlap, severity, message);
         } else {
@@ -146,7 +147,7 @@ fn overlaps(rules: &[&Rule], findings: &mut LintFindings, steps: &mut u64) -> bo
                 let (instead, own) = (effect(rules[first], reader), effect(rule, reader));
                 (Severity::Changes, format!("so {instead} runs there, not {own}"))
             };
-            let message = format!("line {winner}{others} matches first for {place}, {what}");
+            let message = format!("line {winner}{others} {verb} first for {place}, {what}");
             findings.push(rule.line, Code::Overlap, severity, message);
         }
     }

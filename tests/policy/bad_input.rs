@@ -114,7 +114,11 @@ fn logs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
             "line 5, whole line: \"allreduce,4194304,1,8,12.34\" has no line end",
         ),
         one("no size", "allreduce,,1,8,3", "line 4, column nBytes: \"\" is not a whole number"),
-        one("units in fields", "ALLREDUCE , 4M , 1 , 8 , 3ms", "column nBytes: \"4M\" is not a whole number"),
+        one(
+            "units in fields",
+            "ALLREDUCE , 4M , 1 , 8 , 3ms",
+            "column latency_ms: \"3ms\" is not a positive finite number",
+        ),
         one("decimal comma", "allreduce,4194304,1,8,12,34", "has 6 fields where 5 are expected"),
         one("size 0", "allreduce,0,1,8,3", "column nBytes: \"0\" is less than 1"),
         one(

@@ -150,9 +150,15 @@ pub fn is_plain(cells: &[String]) -> bool {
     let [collective, size, nodes, ranks, latency] =
         [collective, size, nodes, ranks, latency].map(|cell| unquoted(cell));
     Collective::parse(collective).is_some()
-        && size.parse::<Size>().is_ok()
+        && (whole(size).is_some() || size_with_unit(size).is_some())
         && [nodes, ranks].into_iter().all(|cell| whole(cell).is_some())
         && number(latency).is_some()
+}
+
+/// A size above 0 as people write it: `4M`, `4 MiB`.
+pub(super) fn size_with_unit(text: &str) -> Option<u64> {
+    let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
+    has_unit.then(|| text.parse::<Size>().ok())?.map(|size| size.0).filter(|size_bytes| *size_bytes > 0)
 }
 
 /// Without quotes that blanks before them kept from being read as such.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Log, LogForm, MOST_KEYS, MOST_ROWS, NO_ARM, PartialKey, Row, TOO_MANY_ARMS, TOO_MANY_KEYS,
-    columns::{Column, Columns, unquoted},
+    columns::{Column, Columns, size_with_unit, unquoted},
     name::FileName,
     place_of,
 };
@@ -13,7 +13,7 @@ use crate::{
     collective::{Collective, Scale},
     policy::{arm::Arm, key::Key, result::Objective},
     text::{Problem, Records, State, excerpt, number},
-    units::{Size, count},
+    units::count,
 };
 
 /// Reads a delimited log. `is_own` says that its first line is that of this program. Returns a sentence without its
@@ -162,10 +162,9 @@ impl Reader {
                 Collective::parse(text).ok_or_else(|| wrong(Column::Collective, "is no collective that is known"))?,
             ),
         };
-        let size_bytes = match cell(Column::Size).map(|text| (natural(text), text.parse::<Size>())) {
-            Some((None, Ok(Size(size_bytes)))) if size_bytes > 0 => Some(size_bytes),
-            Some((None, _)) => return Err(wrong(Column::Size, &format!("is not {}", Size::EXPECTED))),
-            _ => whole(Column::Size, 1)?,
+        let size_bytes = match cell(Column::Size).and_then(size_with_unit) {
+            Some(size_bytes) => Some(size_bytes),
+            None => whole(Column::Size, 1)?,
         };
         let (nodes, ranks) = (small(Column::Nodes)?, small(Column::Ranks)?);
         if let (Some(nodes), Some(ranks)) = (nodes, ranks)

@@ -3,7 +3,10 @@
 
 use std::{
     io::{self, IsTerminal, Write},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
@@ -27,7 +30,18 @@ pub(super) fn has_erred() -> bool {
 /// Writes one line `kind: message`. An stderr that is closed hears nothing.
 pub(super) fn say(kind: &str, message: &str) {
     HAS_ERRED.fetch_or(kind == "error", Ordering::Relaxed);
+    if kind != "error" {
+        SAID.lock().unwrap_or_else(PoisonError::into_inner).push(message.to_owned());
+    }
     let _ = writeln!(io::stderr(), "{kind}: {}", visible(message));
+}
+
+/// The notes and warnings that were written to stderr so far.
+static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// The notes and warnings that were written to stderr so far, in their order, for an answer in JSON.
+pub(super) fn said() -> Vec<String> {
+    SAID.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Writes each note to stderr.

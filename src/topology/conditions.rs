@@ -172,6 +172,11 @@ const MOST_SETS: u64 = 1 << 31;
 const MOST_CHOICES: u64 = 3_000_000_000;
 
 impl CollectiveRequest {
+    /// Whether the first phase adds up: it is planned backwards, as copies over the links turned round.
+    pub const fn adds_up(&self) -> bool {
+        matches!(self.collective, Some(Collective::Reduce | Collective::ReduceScatter | Collective::AllReduce))
+    }
+
     /// Builds the problem of the collective on a topology, and the clock of its ticks.
     ///
     /// # Errors

@@ -54,6 +54,16 @@ pub fn nodes(topology: &Topology, some: &[u32]) -> String {
     }
 }
 
+/// The cut of a phase, from 0, on the links as they are. What adds up is bounded on the links turned round: what leaves
+/// some nodes there comes from all others here.
+pub fn cut_of_phase(topology: &Topology, request: &CollectiveRequest, phase: usize, cut: &NodeCut) -> NodeCut {
+    if phase > 0 || !request.adds_up() {
+        return cut.clone();
+    }
+    let is_inside = |node: &u32| cut.inside.binary_search(node).is_ok();
+    NodeCut { inside: (0..topology.nodes).filter(|node| !is_inside(node)).collect(), ..*cut }
+}
+
 /// Describes a cut: the chunks that must leave, and the links over which. The smaller side is named.
 pub fn cut_words(topology: &Topology, cut: &NodeCut) -> String {
     let is_inside = |node: u32| cut.inside.binary_search(&node).is_ok();
@@ -86,6 +96,7 @@ pub fn bounds(topology: &Topology, request: &CollectiveRequest, bounds: &[&Bound
             (_, 0) => "adding up".to_owned(),
             _ => "copying".to_owned(),
         };
+        let cut_words = |cut: &NodeCut| cut_words(topology, &cut_of_phase(topology, request, index, cut));
         let mut row = |name: &str, ns: f64, why: String| {
             rows.push(vec![Entry::text(name), ns_cell(ns), Entry::text(why), Entry::text(part.clone())]);
         };
@@ -95,10 +106,13 @@ pub fn bounds(topology: &Topology, request: &CollectiveRequest, bounds: &[&Bound
         if clock.fluid_bound_ns(of) > of_cuts {
             row("L1, chunks as fine as one likes", clock.fluid_bound_ns(of), LOAD.to_owned());
         } else {
-            row(fluid, of_cuts, cut_words(topology, &of.fluid));
+            row(fluid, of_cuts, cut_words(&of.fluid));
         }
-        row("L2, whole chunks over a cut", clock.ns(of.cut_time), cut_words(topology, &of.cut));
-        let path = of.path.map(|(chunk, node)| format!("chunk {chunk} goes to node {}", topology.label(node)));
+        row("L2, whole chunks over a cut", clock.ns(of.cut_time), cut_words(&of.cut));
+        let path = of.path.map(|(chunk, node)| match (index, request.adds_up()) {
+            (0, true) => format!("the part of node {} is added to chunk {chunk}", topology.label(node)),
+            _ => format!("chunk {chunk} goes to node {}", topology.label(node)),
+        });
         row("L3, the longest way", clock.ns(of.path_time), path.unwrap_or_default());
         if of.load_time > 0 {
             row("L4, all links together", clock.ns(of.load_time), LOAD.to_owned());

@@ -20,6 +20,7 @@ use crate::{
     report::TextFile,
     schedule::{
         analysis::analyse,
+        bound::Bounds,
         plan::Schedule,
         problem::Problem,
         synthesize::{Method, Search, SearchState},
@@ -263,9 +264,12 @@ impl Study {
             ),
             Some(fault) => format!("The schedule is wrong: {fault}."),
         });
-        let narrow = bounds.iter().max_by_key(|of| of.cut_time).map(|of| of.cut.clone()).unwrap_or_default();
-        if let Some(of) = bounds.first() {
-            sentences.push(format!("The bottleneck: {}.", listing::cut_words(topology, &of.cut)));
+        let cut = |(phase, of): (usize, &&Bounds)| {
+            listing::cut_of_phase(topology, &at.request, phase, &of.cut)
+        };
+        let narrow = bounds.iter().enumerate().max_by_key(|(_, of)| of.cut_time).map(cut).unwrap_or_default();
+        if let Some(first) = bounds.iter().enumerate().next().map(cut) {
+            sentences.push(format!("The bottleneck: {}.", listing::cut_words(topology, &first)));
         }
         let crosses = |link: &super::model::Link| {
             narrow.inside.binary_search(&link.from).is_ok() && narrow.inside.binary_search(&link.to).is_err()

@@ -295,7 +295,15 @@ impl<'a> Recommender<'a> {
             let (_, expected) = hold((configuration, expected));
             !is_measured && half.is_some_and(|half| expected * exp(-half) > best.busbw_gbps)
         };
-        let promise = choice.filter(|choice| measured_best.is_none_or(|best| outweighs(*choice, best)));
+        // Beyond the channels that were measured nothing bears the interval: such a promise is one to measure, and no
+        // reason against what is known to be faster than the default.
+        let is_certain = |configuration: &Configuration| {
+            let stays = judged.as_ref().is_none_or(|judged| judged.decision.keeps_default());
+            stays || self.space.support(self.sweep, workload, configuration) != PredictionSupport::Extrapolated
+        };
+        let promise = choice
+            .filter(|choice| measured_best.is_none_or(|best| outweighs(*choice, best)))
+            .filter(|(configuration, _)| is_certain(configuration));
         Ok(match (judged, promise) {
             (Some(judged), None) => {
                 let exhaustive = exhaustive.filter(|(configuration, expected)| {
@@ -360,7 +368,11 @@ impl<'a> Recommender<'a> {
             }),
             None => None,
         };
+        let support =
+            choice.map_or(PredictionSupport::Extrapolated, |(c, _)| self.space.support(self.sweep, &workload, &c));
         let (decision, gain) = unmeasured(expected, there, &self.judge.confidence);
+        let is_known = support != PredictionSupport::Extrapolated;
+        let decision = if decision == Decision::Deploy && !is_known { Decision::MeasureFirst } else { decision };
         let between = there.filter(|there| matches!(there, DefaultBusbw::Between { .. }));
         let over = |busbw: f64| known.default.map(|default| (busbw / default.busbw_gbps - 1.0) * 100.0);
         let interval = choice.zip(half_width(LEVEL)?).map(|((_, busbw), half)| Interval::around(busbw, half));
@@ -377,8 +389,7 @@ impl<'a> Recommender<'a> {
             gain_pct: choice.and_then(|(_, busbw)| over(busbw)).filter(|gain| gain.is_finite()),
             decision,
             gain,
-            support: choice
-                .map_or(PredictionSupport::Extrapolated, |(c, _)| self.space.support(self.sweep, &workload, &c)),
+            support,
             source,
             ..known
         })

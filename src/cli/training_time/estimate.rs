@@ -19,6 +19,7 @@ use crate::{
         table, terminal,
     },
     collective::{Collective, Scale, Workload},
+    conf::machine::Gpu,
     report::Workbench,
     text::{Problems, visible},
     training_time::{
@@ -26,7 +27,7 @@ use crate::{
         catalogue::Catalogue,
         estimate::{
             answer::ComparedTrace,
-            collectives::{MeasuredCollectives, MeasuredCurve},
+            collectives::{MeasuredCollectives, MeasuredCurve, without_stalls},
             device::Precision,
             efficiency::AttentionKernel,
             exchange::{ExchangeUse, TimedExchange},
@@ -44,8 +45,12 @@ use crate::{
         samples::Communicator,
         trace::Trace,
     },
-    tuning::{aggregate::Target, runs::aggregate},
-    units::count,
+    tuning::{
+        aggregate::Target,
+        origin::{Aspect, aspect_of},
+        runs::aggregate,
+    },
+    units::{Size, count},
 };
 
 /// Estimate the time of a step and the best layout without samples: from a model and the name of a GPU
@@ -275,7 +280,7 @@ impl Estimate {
         settings.stack = self.stack.unwrap_or(settings.stack);
         settings.attention = self.attention;
         settings.price_per_gpu_hour = self.price;
-        settings.collectives = measured(&self.collectives, &self.measured)?;
+        settings.collectives = measured(&self.collectives, &self.measured, &self.gpu)?;
         settings.reserve_gib = self.reserve;
         if !self.layout.sharding.is_empty() {
             settings.shardings.clone_from(&self.layout.sharding);
@@ -290,10 +295,10 @@ impl Estimate {
             Err(error) => return refuse(error.to_string()),
         };
         let notes = [listing::warnings(&answer), listing::notes(&answer)].concat();
-        if self.json {
-            return terminal::write_json(&json(&model, &answer, &notes));
-        }
         terminal::say_notes(&notes);
+        if self.json {
+            return terminal::write_json(&json(&model, &answer));
+        }
         terminal::write(&for_people(&name, &model, &answer))
     }
 }
@@ -421,13 +426,20 @@ fn traces(paths: &[PathBuf]) -> Result<Vec<(String, Trace)>, CliError> {
     Ok(traces)
 }
 
-/// The collectives of sweeps and logs.
-fn measured(paths: &[PathBuf], measured: &Measured) -> Result<MeasuredCollectives, CliError> {
+/// The collectives of sweeps and logs, for a step on GPUs of this name. What another GPU measured is named.
+fn measured(paths: &[PathBuf], measured: &Measured, gpu: &str) -> Result<MeasuredCollectives, CliError> {
     if paths.is_empty() {
         arguments::say_unused(&["set", "configuration"], "no collectives are given (--collectives)");
         return Ok(MeasuredCollectives::default());
     }
-    let sweep = aggregate(&files::read_sweeps(paths, measured)?.rows, Target::Time);
+    let opened = files::read_sweeps(paths, measured)?;
+    let mut others: Vec<&String> =
+        opened.measured_with.values().flatten().filter(|with| is_other_gpu(with, gpu)).collect();
+    others.dedup();
+    for other in others {
+        terminal::say("warning", &format!("collectives were measured on {other}; the step is that of {gpu}"));
+    }
+    let sweep = aggregate(&opened.rows, Target::Time);
     let mut fastest: BTreeMap<Workload, f64> = BTreeMap::new();
     for point in &sweep.points {
         let best = fastest.entry(point.workload).or_insert(point.busbw_gbps);
@@ -442,6 +454,15 @@ fn measured(paths: &[PathBuf], measured: &Measured) -> Result<MeasuredCollective
     let mut curves = Vec::new();
     for ((collective, scale), points) in groups {
         let over = Communicator { nodes: scale.nodes, per_node: scale.ranks.div_ceil(scale.nodes.max(1)) };
+        let [points, stalled] = without_stalls(points);
+        for (bytes, times) in stalled {
+            let size = Size(bytes as u64);
+            let what = format!(
+                "{collective} on {scale} is not used at {size}: it took {times:.1} times as long as more bytes did; measure \
+                 it again"
+            );
+            terminal::say("warning", &what);
+        }
         if ExchangeUse::of(collective).is_empty() {
             let what = format!("{collective} on {scale} is not used: an estimated step has no {collective}");
             terminal::say("note", &what);
@@ -449,6 +470,12 @@ fn measured(paths: &[PathBuf], measured: &Measured) -> Result<MeasuredCollective
         curves.extend(MeasuredCurve::for_every_use(collective, over, &points));
     }
     Ok(MeasuredCollectives(curves))
+}
+
+/// Whether a text of what collectives were measured with names a GPU, and another one than this.
+fn is_other_gpu(with: &str, gpu: &str) -> bool {
+    let same = |name: &str| name.eq_ignore_ascii_case(gpu) || name.parse::<Gpu>().ok() == gpu.parse::<Gpu>().ok();
+    aspect_of(with) == Some(Aspect::Gpu) && gpu.parse::<Gpu>().is_ok() && !with.split('+').any(same)
 }
 
 fn for_people(name: &str, model: &Transformer, answer: &Estimated) -> String {
@@ -475,7 +502,7 @@ fn for_people(name: &str, model: &Transformer, answer: &Estimated) -> String {
     text
 }
 
-fn json(model: &Transformer, answer: &Estimated, notes: &[String]) -> impl Serialize {
+fn json(model: &Transformer, answer: &Estimated) -> impl Serialize {
     let components: serde_json::Map<String, serde_json::Value> =
         answer.step.components.iter().map(|(name, us)| ((*name).to_owned(), (*us).into())).collect();
     object! {
@@ -515,7 +542,7 @@ fn json(model: &Transformer, answer: &Estimated, notes: &[String]) -> impl Seria
         fitting_layouts: answer.layouts.fitting,
         layouts: answer.layouts.ranked.iter().map(ranked).collect::<Vec<_>>(),
         /// The notes that were also written to stderr.
-        notes: notes,
+        notes: terminal::said(),
     }
 }
 

@@ -28,12 +28,13 @@ pub(super) enum Column {
 }
 
 /// The names that a column can have, in lower case, with their meaning.
-const NAMES: [(&str, Column); 24] = [
+const NAMES: [(&str, Column); 25] = [
     ("colltype", Column::Collective),
     ("collective", Column::Collective),
     ("nbytes", Column::Size),
     ("size_bytes", Column::Size),
     ("bytes", Column::Size),
+    ("size", Column::Size),
     ("nnodes", Column::Nodes),
     ("nodes", Column::Nodes),
     ("num_nodes", Column::Nodes),

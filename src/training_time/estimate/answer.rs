@@ -60,6 +60,8 @@ pub struct ComparedTrace {
 pub struct Calibrated {
     /// Factors on the columns of a step.
     pub factors: Factors,
+    /// The factors before the steps of one's own moved them.
+    pub before: Factors,
     /// The number of steps of one's own that moved them.
     pub own_steps: usize,
 }
@@ -75,7 +77,9 @@ impl Calibrated {
 
     /// The ends of the interval of a step in µs.
     pub fn interval_us(&self, columns: &StepColumns) -> [f64; 2] {
-        self.factors.interval_us(columns, self.ends())
+        // Measured steps make nothing less certain, whichever part they give the time to.
+        let doubt = self.factors.doubt(columns).min(self.before.doubt(columns));
+        self.factors.interval_us(columns, doubt, self.ends())
     }
 }
 

@@ -70,6 +70,27 @@ impl MeasuredCurve {
     }
 }
 
+/// How many times as long as larger sizes a measured size takes at most: more is no property of the collective, but
+/// something that held it up.
+const MOST_OVER_LARGER: f64 = 2.0;
+
+/// The points of a collective, sizes in bytes with times in µs, without those that take far longer than the next two
+/// larger sizes; these, with how many times as long.
+pub fn without_stalls(mut points: Vec<(f64, f64)>) -> [Vec<(f64, f64)>; 2] {
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let [mut kept, mut stalled] = [(); 2].map(|()| Vec::<(f64, f64)>::new());
+    for (bytes, time_us) in points.into_iter().rev() {
+        let larger = kept.iter().rev().take(2).map(|(_, larger_us)| *larger_us);
+        match larger.reduce(f64::max).map(|larger_us| time_us / larger_us).filter(|times| *times > MOST_OVER_LARGER) {
+            Some(times) => stalled.push((bytes, times)),
+            None => kept.push((bytes, time_us)),
+        }
+    }
+    kept.reverse();
+    stalled.reverse();
+    [kept, stalled]
+}
+
 /// Where the time of an exchange is from that nothing measured is near to.
 pub const LINKS: &str = "links";
 
@@ -132,5 +153,27 @@ pub struct Changes {
 impl Default for Changes {
     fn default() -> Self {
         Self { exchanges: [1.0; 6], operators: 1.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stalled_size_is_left_out_and_named() {
+        let curve = |stalls: &[f64]| {
+            let time = |bytes: f64| (10.0 + bytes / 1e4) * if stalls.contains(&bytes) { 50.0 } else { 1.0 };
+            (10..28).map(|log2| f64::from(1 << log2)).map(|bytes| (bytes, time(bytes))).collect::<Vec<_>>()
+        };
+        assert_eq!(without_stalls(curve(&[])), [curve(&[]), Vec::new()]);
+        let at = f64::from(1 << 20);
+        let [kept, stalled] = without_stalls(curve(&[at]));
+        assert_eq!((kept.len(), stalled.len(), stalled[0].0), (17, 1, at));
+        assert!((12.0..14.0).contains(&stalled[0].1), "{stalled:?}");
+        // One size that is far too fast takes at most its neighbour with it.
+        let mut fast = curve(&[]);
+        fast[17].1 = 1.0;
+        assert_eq!(without_stalls(fast)[1].len(), 1);
     }
 }

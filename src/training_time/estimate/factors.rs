@@ -132,9 +132,9 @@ impl Factors {
         0.12 + with_experts + 0.6 * waits
     }
 
-    /// The ends of an interval in µs, by the ends of the distribution of such errors.
-    pub fn interval_us(&self, columns: &StepColumns, [low, high]: [f64; 2]) -> [f64; 2] {
-        let (time_us, doubt) = (self.time_us(columns), self.doubt(columns));
+    /// The ends of an interval in µs, by a doubt as [`Self::doubt`] has it and the ends of the distribution of errors.
+    pub fn interval_us(&self, columns: &StepColumns, doubt: f64, [low, high]: [f64; 2]) -> [f64; 2] {
+        let time_us = self.time_us(columns);
         [time_us * exp(low * doubt), time_us * exp(high * doubt)]
     }
 
@@ -142,7 +142,7 @@ impl Factors {
     /// interval, or less than its lower end divided by 1.5. None of the published steps is, by factors learnt from
     /// other sources (`tests/training_time/estimate.rs`).
     pub fn is_far_from(&self, columns: &StepColumns, measured_us: f64) -> bool {
-        let [low, high] = self.interval_us(columns, WITHOUT_STEPS);
+        let [low, high] = self.interval_us(columns, self.doubt(columns), WITHOUT_STEPS);
         !(low / 1.5..=high * 1.5).contains(&measured_us)
     }
 

@@ -227,7 +227,9 @@ const fn reason(error: &LayoutError) -> &'static str {
     match error {
         LayoutError::Device(_) => "the GPU",
         LayoutError::Schedule { .. } => "the schedule",
-        LayoutError::DoesNotDivide { degree, .. } | LayoutError::TooMany { degree, .. } => degree,
+        LayoutError::DoesNotDivide { degree, .. }
+        | LayoutError::NoMultiple { degree, .. }
+        | LayoutError::TooMany { degree, .. } => degree,
     }
 }
 

@@ -624,7 +624,7 @@ impl EstimateSettings {
         }
         let factors = if columns.is_empty() { LEARNT } else { LEARNT.moved_by(&columns) };
         let own_steps = columns.iter().map(|step| step.weight).sum::<f64>().round() as usize;
-        let calibrated = Calibrated { factors, own_steps };
+        let calibrated = Calibrated { factors, before: LEARNT, own_steps };
         let is_outside = |step: &&MeasuredColumns| {
             let [low, high] = calibrated.interval_us(&step.columns);
             own_steps >= OWN_STEPS && !(low..=high).contains(&step.time_us)

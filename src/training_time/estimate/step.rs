@@ -157,6 +157,18 @@ pub enum LayoutError {
         /// The nearest degree that divides it.
         nearest: u64,
     },
+    /// What is chosen besides the layout is no multiple of what the layout needs.
+    #[error("{what} ({of}) is no multiple of {degree} ({value}); {} {}", multiples(*of, *value), if of < value { "is" } else { "are" })]
+    NoMultiple {
+        /// What has to be a multiple, in words, such as `the global batch`.
+        what: &'static str,
+        /// Its value.
+        of: u64,
+        /// What it has to be a multiple of, in words.
+        degree: &'static str,
+        /// The value of that, above 0.
+        value: u64,
+    },
     /// The schedule has no place for these stages, chunks or micro-batches.
     #[error("the schedule {schedule} needs {needs}; here pp is {stages}, with {micro_batches} micro-batches")]
     Schedule {
@@ -243,6 +255,18 @@ fn divides(degree: &'static str, value: u64, what: &'static str, of: u64) -> Res
     Ok(())
 }
 
+/// The multiples of a value next to a number, which is none.
+fn multiples(of: u64, value: u64) -> String {
+    let below = of / value.max(1) * value;
+    let above = below.saturating_add(value);
+    if below > 0 { format!("{below} and {above}") } else { above.to_string() }
+}
+
+fn is_multiple(what: &'static str, of: u64, degree: &'static str, value: u64) -> Result<(), LayoutError> {
+    let divides = value > 0 && of.is_multiple_of(value);
+    if divides { Ok(()) } else { Err(LayoutError::NoMultiple { what, of, degree, value }) }
+}
+
 impl StepQuestion<'_> {
     /// Micro-batches of a replica in a step.
     pub fn micro_batches(&self) -> u64 {
@@ -277,7 +301,7 @@ impl StepQuestion<'_> {
             return Err(LayoutError::TooMany { degree: "sequence", value, what: "the learned positions", of });
         }
         let batch = u64::from(data) * u64::from(self.micro_batch);
-        divides("dp × the micro-batch", batch, "the global batch", self.global_batch)?;
+        is_multiple("the global batch", self.global_batch, "dp × the micro-batch", batch)?;
         let parts = u64::from(pipeline) * u64::from(self.virtual_stages.max(1));
         if parts > self.model.depth().into() {
             let (value, of) = (parts, self.model.depth().into());
@@ -287,7 +311,7 @@ impl StepQuestion<'_> {
         let is_interleaved = pipeline > 1 && self.virtual_stages > 1;
         if is_interleaved {
             // Micro-batches pass in groups of as many as there are stages.
-            divides("interleaved pp", pipeline.into(), "the micro-batches", micro_batches)?;
+            is_multiple("the number of micro-batches", micro_batches, "pp, as interleaving needs", pipeline.into())?;
         }
         // Software that can't lay out stages one by one wants equal ones.
         if is_interleaved && !self.stack.has_uneven_chunks() || pipeline > 1 && self.stack == Stack::MegatronLm {
@@ -598,7 +622,7 @@ impl StepQuestion<'_> {
         let gathered = |is_spread| if is_spread { 2.0 } else { 0.0 };
         let is_spread = self.sharding != Sharding::Nothing;
         let (own, owners) = (self.sharers(), self.owners());
-        // Gradients of experts are reduced over all replicas at once, unless parameters are shared.
+        // Gradients of experts go to all replicas at once, unless parameters are shared.
         let experts = if is_by_layer { self.expert_sharers() } else { self.expert_replicas(self.degrees.data) };
         let of_owner =
             |bytes: f64, sharers: Group| if owners.ranks > 1 { bytes / f64::from(sharers.ranks) } else { 0.0 };
@@ -608,15 +632,23 @@ impl StepQuestion<'_> {
             of(ExchangeUse::Gradients, operation(is_spread), own, gradients),
             of(ExchangeUse::Gradients, Operation::AllReduce, owners, of_owner(gradients, own)),
             of(ExchangeUse::Parameters, Operation::Gather, own, gathered(is_spread) * parameters),
-            of(ExchangeUse::Gradients, operation(is_by_layer), experts, of_expert_gradients),
+            of(ExchangeUse::Gradients, operation(is_spread), experts, of_expert_gradients),
             of(ExchangeUse::Gradients, Operation::AllReduce, owners, owned_experts),
-            of(ExchangeUse::Parameters, Operation::Gather, experts, gathered(is_by_layer) * of_experts),
+            of(ExchangeUse::Parameters, Operation::Gather, experts, gathered(is_spread) * of_experts),
         ]
     }
 
     /// Layers of the longest stage.
     pub(super) fn layers_of_stage(&self) -> f64 {
         (f64::from(self.model.depth().max(1)) / f64::from(self.degrees.pipeline)).ceil()
+    }
+
+    /// How often gradients are reduced in a step that are not exchanged by layer: shares of them have no room for the sum
+    /// over micro-batches, so that each is reduced (`DeepSpeedEngine.allreduce_gradients`). With stages the schedule adds
+    /// them up before.
+    fn reductions(&self, micro_batches: f64) -> f64 {
+        let each = self.sharding == Sharding::Gradients && self.degrees.pipeline == 1;
+        if each { micro_batches } else { 1.0 }
     }
 
     /// Exchanges of gradients and parameters that computing does not hide.
@@ -637,13 +669,12 @@ impl StepQuestion<'_> {
                 self.layers_of_stage() * (shown_forward + shown_backward + shown_experts) + gather + again + reduce;
             return once * if pipeline == 1 { micro_batches } else { 1.0 };
         }
-        // Behind the first and the last micro-batch; a share of the bandwidth and of the multiprocessors is lost.
+        // Beside the first and the last micro-batch; a share of the bandwidth and of the multiprocessors is lost.
         let beside = (forward.total() + backward.total()) / f64::from(pipeline) * 0.7;
         let shown =
             |us: f64, beside: f64, overlaps: bool| if overlaps { (us - beside).max(0.0) + 0.05 * us } else { us };
-        shown(reduce, beside, self.overlaps_reduce)
-            + shown(gather, beside / 2.0, self.overlaps_gather)
-            + reduce_experts * if self.overlaps_reduce { 0.05 } else { 1.0 }
+        self.reductions(micro_batches) * shown(reduce + reduce_experts, beside, self.overlaps_reduce)
+            + shown(gather + gather_experts, beside / 2.0, self.overlaps_gather)
     }
 
     /// What ranks exchange, with the number of times that a rank of the busiest stage does so in a step: what is
@@ -664,11 +695,15 @@ impl StepQuestion<'_> {
         }
         let is_by_layer = self.is_by_layer();
         let once = if is_by_layer { self.layers_of_stage() } else { 1.0 };
-        let repeats = if is_by_layer && self.degrees.pipeline == 1 { micro_batches } else { 1.0 };
+        let repeats = |of| match of {
+            _ if is_by_layer && self.degrees.pipeline == 1 => micro_batches,
+            ExchangeUse::Gradients if !is_by_layer => self.reductions(micro_batches),
+            _ => 1.0,
+        };
         found.extend(self.replica_exchanges().map(|exchange| {
             let is_again = is_by_layer && exchange.of == ExchangeUse::Parameters && !self.stays_gathered();
             let gathers = if is_again { 2.0 } else { 1.0 };
-            (exchange, once * repeats * gathers)
+            (exchange, once * repeats(exchange.of) * gathers)
         }));
         found.retain(|(exchange, _)| exchange.group.ranks > 1 && exchange.bytes > 0.0);
         let mut all: Vec<(Exchange, f64)> = Vec::new();

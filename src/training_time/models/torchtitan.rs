@@ -268,9 +268,11 @@ fn recomputed(of: &mut Tables<'_>) -> Result<Option<String>> {
     Ok(name.map(str::to_owned))
 }
 
+/// Whether products are in 8 bits: converters alone decide, since the tables of their settings convert nothing.
 fn has_fp8(of: &mut Tables<'_>) -> Result<bool> {
-    let converters = of.find(&["model"], "converters").and_then(Node::items).unwrap_or_default();
-    let is_converted = converters.iter().filter_map(Node::text).any(|name| name.contains("float8"));
-    let is_quantized = of.find(&["quantize"], "linear").is_some_and(|linear| linear.get("float8").is_some());
-    Ok(is_converted | is_quantized | of.flag(&["float8"], "enable_float8_linear")?)
+    let converters = of.find(&["model"], "converters");
+    let listed = converters.and_then(Node::items).unwrap_or_default().iter();
+    let mut names = listed.chain(converters).filter_map(Node::text);
+    let is_converted = names.any(|name| name.contains("float8") || name.split('.').next_back() == Some("mx"));
+    Ok(is_converted | of.flag(&["float8"], "enable_float8_linear")?)
 }

@@ -328,11 +328,13 @@ impl SearchState<'_> {
             requested.sort_unstable();
             requested.dedup();
             for requested in requested {
-                let missing = self.settings.repeats.saturating_sub(self.journal.measured(*job, requested));
+                let measured = self.journal.measured(*job, requested);
+                let missing = self.settings.repeats.saturating_sub(measured);
                 let attempts =
                     self.journal.of(*job, Phase::Confirm).filter(|entry| entry.requested == requested).count();
-                // What fails again and again is not tried for ever.
-                if missing > 0 && (attempts as u32) < 2 * self.settings.repeats {
+                // What never left a measurement is tried once; what did may fail now and then.
+                let most = if measured == 0 { 1 } else { 2 * self.settings.repeats };
+                if missing > 0 && (attempts as u32) < most {
                     wanted.push((*job, requested, missing));
                 }
             }

@@ -264,9 +264,7 @@ impl Study {
             ),
             Some(fault) => format!("The schedule is wrong: {fault}."),
         });
-        let cut = |(phase, of): (usize, &&Bounds)| {
-            listing::cut_of_phase(topology, &at.request, phase, &of.cut)
-        };
+        let cut = |(phase, of): (usize, &&Bounds)| listing::cut_of_phase(topology, &at.request, phase, &of.cut);
         let narrow = bounds.iter().enumerate().max_by_key(|(_, of)| of.cut_time).map(cut).unwrap_or_default();
         if let Some(first) = bounds.iter().enumerate().next().map(cut) {
             sentences.push(format!("The bottleneck: {}.", listing::cut_words(topology, &first)));

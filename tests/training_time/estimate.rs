@@ -343,9 +343,10 @@ fn three_steps_of_one_s_own_sharpen_the_answer() {
     assert!(median(&mut medians) <= 0.08);
 }
 
-/// The error of a step in units of its doubt.
-fn residual(factors: &Factors, step: &MeasuredColumns) -> f64 {
-    ln(step.time_us / factors.time_us(&step.columns)) / factors.doubt(&step.columns)
+/// The error of a step in units of its doubt, which is at most that by the factors before.
+fn residual(factors: &Factors, before: &Factors, step: &MeasuredColumns) -> f64 {
+    let doubt = factors.doubt(&step.columns).min(before.doubt(&step.columns));
+    ln(step.time_us / factors.time_us(&step.columns)) / doubt
 }
 
 /// The value below which this share of the weight lies.
@@ -397,11 +398,11 @@ fn intervals_hold_what_they_say() {
     for source in sources(&all) {
         let before = left_out(&all, &source);
         let own: Vec<MeasuredColumns> = all.iter().filter(|step| step.source == source).map(|step| step.step).collect();
-        without.insert(source.clone(), own.iter().map(|step| residual(&before, step)).collect());
+        without.insert(source.clone(), own.iter().map(|step| residual(&before, &before, step)).collect());
         let measured = [0, own.len() / 2, own.len() - 1];
         let factors = before.moved_by(&measured.map(|at| own[at]));
         let rest = (0..own.len()).filter(|at| !measured.contains(at));
-        with.insert(source, rest.map(|at| residual(&factors, &own[at])).collect());
+        with.insert(source, rest.map(|at| residual(&factors, &before, &own[at])).collect());
     }
     let held = covered(&without);
     println!("without steps of one's own: {:.1} % on average; ends of all {:.3?}", 100.0 * held, ends(&without));
@@ -703,7 +704,7 @@ fn layouts_that_interleaving_has_no_place_for_are_refused() {
         settings.answer(&model, &catalogue, &[], &[], go_on).map_err(|error| error.to_string())
     };
     let why = answer(Stack::MegatronCore, 4, 40).unwrap_err();
-    assert_eq!(why, "interleaved pp = 8 does not divide the micro-batches (5); 5 does");
+    assert_eq!(why, "the number of interleaved micro-batches is 5, no multiple of pp (8); 8 would do");
     assert!(answer(Stack::MegatronCore, 1, 40).is_ok() && answer(Stack::MegatronCore, 3, 64).is_ok());
     let why = answer(Stack::MegatronLm, 3, 64).unwrap_err();
     assert_eq!(why, "pp × virtual stages = 24 does not divide the layers (32); 16 does");

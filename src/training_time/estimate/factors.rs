@@ -35,19 +35,19 @@ const BEFORE: Factors =
 /// Learnt from all published steps: `tests/training_time/estimate.rs` learns them again, and says how wrong steps are
 /// that were left out.
 pub const LEARNT: Factors = Factors {
-    compute: 1.1412,
-    attention: 1.3534,
-    exchange: 0.5393,
-    experts: 2.6228,
-    host_us: 932.42,
-    host_expert_us: 106.23,
+    compute: 1.1379,
+    attention: 1.3544,
+    exchange: 0.5650,
+    experts: 2.5816,
+    host_us: 932.24,
+    host_expert_us: 106.16,
 };
 
 /// The ends of a 90 % interval, in units of [`Factors::doubt`] of ln t: of steps of a source that was left out.
-pub const WITHOUT_STEPS: [f64; 2] = [-1.231, 2.975];
+pub const WITHOUT_STEPS: [f64; 2] = [-1.217, 2.989];
 
 /// The same where three steps or more of one's own moved the factors.
-pub const WITH_OWN_STEPS: [f64; 2] = [-1.654, 2.180];
+pub const WITH_OWN_STEPS: [f64; 2] = [-1.653, 2.179];
 
 /// A measured step: its columns, its time in µs and how much it counts.
 #[derive(Clone, Copy, Debug, PartialEq)]

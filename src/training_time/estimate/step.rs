@@ -158,7 +158,7 @@ pub enum LayoutError {
         nearest: u64,
     },
     /// What is chosen besides the layout is no multiple of what the layout needs.
-    #[error("{what} ({of}) is no multiple of {degree} ({value}); {} {}", multiples(*of, *value), if of < value { "is" } else { "are" })]
+    #[error("{what} is {of}, no multiple of {degree} ({value}); {} would do", multiples(*of, *value))]
     NoMultiple {
         /// What has to be a multiple, in words, such as `the global batch`.
         what: &'static str,
@@ -259,7 +259,7 @@ fn divides(degree: &'static str, value: u64, what: &'static str, of: u64) -> Res
 fn multiples(of: u64, value: u64) -> String {
     let below = of / value.max(1) * value;
     let above = below.saturating_add(value);
-    if below > 0 { format!("{below} and {above}") } else { above.to_string() }
+    if below > 0 { format!("{below} or {above}") } else { above.to_string() }
 }
 
 fn is_multiple(what: &'static str, of: u64, degree: &'static str, value: u64) -> Result<(), LayoutError> {
@@ -311,7 +311,7 @@ impl StepQuestion<'_> {
         let is_interleaved = pipeline > 1 && self.virtual_stages > 1;
         if is_interleaved {
             // Micro-batches pass in groups of as many as there are stages.
-            is_multiple("the number of micro-batches", micro_batches, "pp, as interleaving needs", pipeline.into())?;
+            is_multiple("the number of interleaved micro-batches", micro_batches, "pp", pipeline.into())?;
         }
         // Software that can't lay out stages one by one wants equal ones.
         if is_interleaved && !self.stack.has_uneven_chunks() || pipeline > 1 && self.stack == Stack::MegatronLm {
@@ -673,8 +673,10 @@ impl StepQuestion<'_> {
         let beside = (forward.total() + backward.total()) / f64::from(pipeline) * 0.7;
         let shown =
             |us: f64, beside: f64, overlaps: bool| if overlaps { (us - beside).max(0.0) + 0.05 * us } else { us };
-        self.reductions(micro_batches) * shown(reduce + reduce_experts, beside, self.overlaps_reduce)
-            + shown(gather + gather_experts, beside / 2.0, self.overlaps_gather)
+        let reductions = self.reductions(micro_batches);
+        reductions * (shown(reduce, beside, self.overlaps_reduce) + shown(reduce_experts, beside, self.overlaps_reduce))
+            + shown(gather, beside / 2.0, self.overlaps_gather)
+            + shown(gather_experts, beside / 2.0, self.overlaps_gather)
     }
 
     /// What ranks exchange, with the number of times that a rank of the busiest stage does so in a step: what is

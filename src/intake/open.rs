@@ -28,6 +28,7 @@ use crate::{
         log,
         read::{MAX_ROWS, Reading, read_rows},
     },
+    units::first_of,
 };
 
 /// The most bytes of a model file.
@@ -168,7 +169,7 @@ fn read(source: Box<dyn Read + '_>, file: &File<'_>, share_read: &mut dyn FnMut(
     };
     let mut records = Records::new(text, dialect);
     records.skip_comments();
-    records.next();
+    let headers: Vec<String> = records.next().map(|r| r.cells().map(str::to_owned).collect()).unwrap_or_default();
     let mut rows = Vec::new();
     let reading = read_rows(&mut records, &columns, file.number, &mut rows, share_read);
     let broken = broken(records.error(), records.line())?;
@@ -177,6 +178,11 @@ fn read(source: Box<dyn Read + '_>, file: &File<'_>, share_read: &mut dyn FnMut(
     }
     let mut notes = notes(&reading);
     notes.splice(0..0, broken);
+    let unused = columns.unused(&headers);
+    if !unused.is_empty() {
+        let names = first_of(12, &unused, |name| excerpt(name));
+        notes.push(format!("Columns that are not used: {names}; rows that differ in them count as measured alike"));
+    }
     let outcome = Outcome::Loaded {
         format: format(&columns, &reading, file.mapping.is_some()),
         rows: reading.rows,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::read::{Asked, Evidence, RowMarks, Sample};
 use crate::{
-    collective::{Configuration, Workload},
+    collective::{Algorithm, Configuration, Protocol, Workload},
     text::json::{exact, exact_or_none},
 };
 
@@ -62,6 +62,19 @@ impl Point {
             evidence: Evidence::default(),
             out_of_place_gbps: None,
         }
+    }
+}
+
+impl Point {
+    /// Whether something else ran than the point says: no library runs that for the collective, and no line of a log
+    /// shows it running.
+    pub fn is_impossible(&self) -> bool {
+        let Configuration { algorithm, protocol, .. } = self.configuration;
+        let collective = self.workload.collective;
+        // Direct is the library's own choice, and what has no algorithm claims none.
+        let is_claimed = !matches!(algorithm, Algorithm::Direct | Algorithm::None) && protocol != Protocol::None;
+        let can_run = collective.is_point_to_point() || collective.can_run(algorithm, protocol);
+        is_claimed && !can_run && self.evidence != Evidence::Executed
     }
 }
 

@@ -308,6 +308,16 @@ impl Columns {
         self.places[column as usize].is_some()
     }
 
+    /// The headers of the columns that are not read, without those that say nothing of how the rows were measured.
+    pub fn unused<'a>(&self, headers: &'a [String]) -> Vec<&'a str> {
+        const KNOWN: [&str; 5] = ["run_id", "count", "pipeOps", "regBuff", "cost_metric"];
+        let is_read = |index| self.places.iter().flatten().any(|place| place.source == ColumnSource::Column(index));
+        let unused = headers.iter().enumerate().filter(|(index, _)| !is_read(*index)).map(|(_, header)| header.trim());
+        unused
+            .filter(|header| !header.is_empty() && !KNOWN.iter().any(|known| known.eq_ignore_ascii_case(header)))
+            .collect()
+    }
+
     /// How many cells a row must have.
     pub fn width(&self) -> usize {
         self.width

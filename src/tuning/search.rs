@@ -227,7 +227,7 @@ fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<SearchCandidate> {
     let mut sizes: Vec<u64> = points.iter().map(|point| point.workload.size_bytes).collect();
     sizes.dedup();
     let mut pairs: BTreeMap<(Algorithm, Protocol), SearchCandidate> = BTreeMap::new();
-    for point in points.iter().filter(|point| asked(point)) {
+    for point in points.iter().filter(|point| asked(point) && !point.is_impossible()) {
         let Configuration { algorithm, protocol, channels } = point.configuration;
         let size = point.workload.size_bytes;
         let pair = pairs.entry((algorithm, protocol)).or_insert(SearchCandidate {

@@ -536,7 +536,30 @@ impl TuningStudy {
     /// Sentences on the stalled runs as they are used now, and, once validated, on where a baseline answers instead of
     /// the model.
     pub fn notes(&self) -> Vec<String> {
-        [self.screened.notes(), self.baseline_notes()].concat()
+        [self.screened.notes(), self.impossible_notes(), self.baseline_notes()].concat()
+    }
+
+    /// A sentence for each collective and scale with measurements of what no library runs.
+    fn impossible_notes(&self) -> Vec<String> {
+        let of_group = |group: &Group| {
+            let points = self.sweep.points_of(group.collective, group.scale);
+            let impossible = points.iter().filter(|point| point.is_impossible());
+            let mut names: Vec<String> = impossible
+                .map(|point| format!("{}/{}", point.configuration.algorithm, point.configuration.protocol))
+                .collect();
+            names.compact_sort();
+            names.dedup();
+            (!names.is_empty()).then(|| {
+                format!(
+                    "{} on {}: {} is never chosen, for no library runs it there: what was measured under that name is \
+                     something else",
+                    group.collective,
+                    group.scale,
+                    names.join(", ")
+                )
+            })
+        };
+        self.groups.iter().filter_map(of_group).collect()
     }
 
     fn baseline_notes(&self) -> Vec<String> {

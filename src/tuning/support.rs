@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    aggregate::Point,
     platform::{Gpu, Library, Platform},
     sizes::boundary,
     sweep::Sweep,
@@ -108,10 +109,8 @@ impl SupportMatrix {
             };
             let points = sweep.points_of(collective, group.scale);
             let of_sizes = || points.chunk_by(|a, b| a.workload.size_bytes == b.workload.size_bytes);
-            let is_direct = |at: &&[super::aggregate::Point]| {
-                at.iter().all(|point| point.configuration.algorithm == Algorithm::Direct)
-            };
-            let size = |at: &[super::aggregate::Point]| at[0].workload.size_bytes;
+            let is_direct = |at: &&[Point]| at.iter().all(|point| point.configuration.algorithm == Algorithm::Direct);
+            let size = |at: &[Point]| at[0].workload.size_bytes;
             if let Some(last) = of_sizes().take_while(is_direct).last().map(size) {
                 let next = of_sizes().find(|at| !is_direct(at)).map(size);
                 let known = lines.iter().find(|rule| {
@@ -127,6 +126,12 @@ impl SupportMatrix {
                 rules.push(line(None, end, SupportOutcome::Becomes(Algorithm::Direct, Protocol::Simple)));
             }
             for pair in &group.pairs {
+                let of_pair = |point: &&Point| {
+                    (point.configuration.algorithm, point.configuration.protocol) == (pair.algorithm, pair.protocol)
+                };
+                if points.iter().filter(of_pair).all(Point::is_impossible) {
+                    continue;
+                }
                 if !matches!(pair.algorithm, Algorithm::Direct | Algorithm::None) && pair.protocol != Protocol::None {
                     let mut line = line(Some(pair.algorithm), u64::MAX, SupportOutcome::Runs);
                     line.protocols.push(pair.protocol);

@@ -64,6 +64,24 @@ fn a_list_is_judged_by_the_version() {
 }
 
 #[test]
+fn variables_that_leave_a_tuner_nothing_to_decide_count_for_a_list() {
+    let folder = TempDir::new().unwrap();
+    let calls =
+        write(&folder, "calls.csv", "collective,num_nodes,num_gpus,size_bytes,calls\nall_reduce,2,16,65536,3\n");
+    let conf = write(&folder, "a.conf", "allreduce,0,1048576,tree,ll,16,2,16,-1,-1\n");
+    let path = |variables: &[&str]| {
+        let mut asked = vec!["reach", &calls, "--library", "nccl", "--conf", &conf, "--reader", "example", "--json"];
+        asked.extend(variables.iter().flat_map(|variable| ["--env", variable]));
+        json(&asked)["lines"][0]["path"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(path(&[]), "tuner");
+    assert_eq!(path(&["NCCL_ALGO=Ring,Tree"]), "tuner");
+    assert_eq!(path(&["NCCL_ALGO=Ring"]), "env");
+    assert_eq!(path(&["NCCL_PROTO=allreduce:LL128"]), "env");
+    assert_eq!(path(&["NCCL_TUNER_PLUGIN=none"]), "library");
+}
+
+#[test]
 fn a_sweep_gives_the_calls_their_times() {
     let folder = TempDir::new().unwrap();
     let calls =

@@ -43,6 +43,21 @@ fn a_schedule_is_told_with_its_bound_and_its_proof() {
     }
 }
 
+/// What adds up is planned backwards; the bottleneck is told as the data go.
+#[test]
+fn the_bottleneck_of_a_sum_is_where_parts_leave() {
+    let folder = TempDir::new().unwrap();
+    // A ring of five whose first link leads one way only: one link leaves node 0, two lead to it.
+    let links = (0..5).flat_map(|node| [(node, (node + 1) % 5), ((node + 1) % 5, node)]).filter(|link| *link != (0, 1));
+    let lines: String = links.map(|(from, to)| format!("{from},{to},500,50\n")).collect();
+    let ring = write(&folder, "cut.csv", format!("5\n{HEADER}{lines}"));
+    let said = |collective: &str| ended(&collectune(&["topology", "synthesize", &ring, "--collective", collective]), 0);
+    let sum = said("reduce_scatter");
+    assert!(sum.contains("The bottleneck: 4 chunks must leave node 0 over 1 link."), "{sum}");
+    let gather = said("all_gather");
+    assert!(gather.contains("must come to node 1 over 1 link"), "{gather}");
+}
+
 #[test]
 fn what_is_asked_for_can_be_chosen() {
     let folder = TempDir::new().unwrap();

@@ -268,6 +268,19 @@ fn an_estimate_takes_what_was_measured() {
     // The default's time, though a configuration is faster.
     assert!((tensor["time_us"].as_f64().unwrap() - 400.0).abs() < 1.0, "{tensor}");
 
+    // The notes are in the JSON as well, and a size that stalled is one of them.
+    let header = "collective,num_nodes,num_gpus,size_bytes,time_ip,busbw_ip,algo,proto,nchannels\n";
+    let rows = (20..30).map(|log2| {
+        let bytes: u64 = 1 << log2;
+        let time_us = (20.0 + bytes as f64 / 1e5) * if log2 == 25 { 50.0 } else { 1.0 };
+        let busbw_gbps = bytes as f64 / time_us / 1e3 * 1.75;
+        format!("all_reduce_perf,1,8,{bytes},{time_us:.2},{busbw_gbps:.2},DEFAULT,DEFAULT,0\n")
+    });
+    let stalled = write(&folder, "stalled.csv", &(header.to_owned() + &rows.collect::<String>()));
+    let answer = json(&["training-time", "estimate", "llama-3.1-8b", "--tp", "8", "--json", "--collectives", &stalled]);
+    let told = answer["notes"].to_string();
+    assert!(told.contains("all_reduce on 1 node, 8 ranks is not used at 32 MiB: it took 1"), "{told}");
+
     let events = |step: u32| {
         let at = f64::from(step) * 3e7;
         format!(

@@ -1019,6 +1019,49 @@ fn what_a_training_file_says_of_exchanges_and_memory_counts() {
     assert!(exchanged(&shown) > 1.2 * exchanged(&usual), "{} {}", exchanged(&shown), exchanged(&usual));
 }
 
+/// A step of Mixtral takes no less time than a reduction of its gradients that it can't hide, and one of which shares
+/// of gradients are kept reduces them after each micro-batch.
+#[test]
+fn each_reduction_of_gradients_counts() {
+    let catalogue = Catalogue::built_in();
+    let go_on = |_| std::ops::ControlFlow::Continue(());
+    let of = |model: &str, stack: Stack, layout: GivenLayout, batch: u64, network_gbps: f64| {
+        let mut catalogue = catalogue.clone();
+        catalogue
+            .gpus
+            .iter_mut()
+            .filter(|gpu| gpu.name == "H100")
+            .for_each(|gpu| gpu.network_gbps = Some(network_gbps));
+        let settings = EstimateSettings {
+            gpu: "H100".to_owned(),
+            gpus: 64,
+            sequence: 1024,
+            global_batch: Some(batch),
+            stack,
+            layout: Some(layout),
+            ..EstimateSettings::default()
+        };
+        settings.answer(&known(model).unwrap(), &catalogue, &[], &[], go_on).unwrap()
+    };
+    let layout = GivenLayout { expert: 8, micro_batch: 1, ..GivenLayout::default() };
+    for network_gbps in [50.0, 5.0, 0.5] {
+        let answer = of("mixtral-8x7b", Stack::MegatronCore, layout, 64, network_gbps);
+        let gradients = |timed: &&TimedExchange| timed.exchange.of == ExchangeUse::Gradients;
+        let longest = answer.exchanges.iter().filter(gradients).map(|timed| timed.time_us).fold(0.0, f64::max);
+        // Factors of the software make an exchange faster than links say.
+        assert!(answer.step.time_us > 0.5 * longest, "{network_gbps}: {} {longest}", answer.step.time_us);
+    }
+    let sharded = |sharding| GivenLayout { sharding: Some(sharding), micro_batch: 1, ..GivenLayout::default() };
+    let calls = |sharding| {
+        let answer = of("llama-3.1-8b", Stack::DeepSpeed, sharded(sharding), 1024, 50.0);
+        let of_gradients = answer.exchanges.iter().find(|timed| timed.exchange.of == ExchangeUse::Gradients);
+        (of_gradients.unwrap().times, answer.step.time_us)
+    };
+    let ((one, once_us), (each, often_us)) = (calls(Sharding::Optimizer), calls(Sharding::Gradients));
+    assert_eq!((one, each), (1.0, 16.0));
+    assert!(often_us > once_us, "{once_us} {often_us}");
+}
+
 #[test]
 fn a_batch_that_nobody_gives_can_be_shared_by_all_gpus() {
     for gpus in [1, 24, 64, 72, 100, 1000, 16_384] {

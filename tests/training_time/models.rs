@@ -435,6 +435,22 @@ fn torchtitan_says_the_model_the_layout_and_what_is_not_used() {
     assert_eq!(training.recompute.as_deref(), Some("operators"));
     assert_eq!(file.notes, ["Not used: job, training.steps"]);
 
+    // Converters alone decide on 8 bits: a list or one, in either place of their names.
+    let precision = |converters: &str, table: &str| {
+        let text = TORCHTITAN.replace("converters = [\"float8\"]", converters) + table;
+        models::read_file(&text).unwrap().training.fp8
+    };
+    for (converters, has_fp8) in [
+        ("converters = \"float8\"", true),
+        ("converters = [\"quantize.linear.float8\"]", true),
+        ("converters = [\"quantize.linear.mx\"]", true),
+        ("converters = []", false),
+        ("", false),
+    ] {
+        let found = precision(converters, "\n[quantize.linear.float8]\nenable_fsdp_float8_all_gather = false\n");
+        assert_eq!(found.is_some(), has_fp8, "{converters}");
+    }
+
     // The batch of all replicas follows from the number of GPUs, which the file leaves open.
     let settings = EstimateSettings { gpus: 64, ..EstimateSettings::default() }.as_trained(training);
     assert_eq!(settings.batch(), 4 * 32);

@@ -141,9 +141,12 @@ fn dda_takes_all_of_decoding_and_nothing_where_it_is_off() {
     let doubles = decode().replace("bf16", "double");
     assert_eq!(reach_of(&[("calls.csv", doubles)], &mi355x(&[])).total.reached_calls, 15);
     // NCCL_ALGO keeps DDA off from 2.31.2 on.
-    let forced = mi355x(&[("NCCL_ALGO", "Ring")]);
-    assert_eq!(with(&forced).total.reached_calls, 0);
-    assert_eq!(with(&in_version(forced, Version::release(2, 31, 2))).total.reached_calls, 15);
+    let limited = |algorithms| mi355x(&[("NCCL_ALGO", algorithms)]);
+    let newer = |algorithms| with(&in_version(limited(algorithms), Version::release(2, 31, 2)));
+    assert_eq!(with(&limited("Ring,Tree")).total.reached_calls, 0);
+    assert_eq!(newer("Ring,Tree").total.reached_calls, 15);
+    // Of one algorithm nothing is left to decide.
+    assert_eq!(path_of(&newer("Ring")), [(Path::Env, 15)]);
     // What is not known is not guessed.
     let unknown = with(&on_gpu(mi355x(&[]), None));
     assert_eq!(path_of(&unknown), [(Path::Unknown, 15)]);

@@ -226,3 +226,22 @@ fn between_sizes_the_default_is_interpolated() {
     assert!(between.gain_pct.is_none() && between.default.is_none(), "the default was not measured here");
     assert_eq!((beyond.decision, beyond.gain), (Decision::MeasureFirst, None));
 }
+
+#[test]
+fn what_no_library_runs_is_never_chosen() {
+    let rows = |algorithm: &'static str, time_us: f64| {
+        (0..3).map(move |repeat| {
+            let time_us = time_us + f64::from(repeat) / 10.0;
+            format!("broadcast_perf,2,16,1048576,{time_us:.2},{:.2},{algorithm}\n", 1_048_576.0 / time_us / 1e3)
+        })
+    };
+    let header = "collective,num_nodes,num_gpus,size_bytes,time_ip,busbw_ip,algo,proto,nchannels\n";
+    let all = rows("DEFAULT,DEFAULT,0", 100.0).chain(rows("RING,SIMPLE,8", 80.0)).chain(rows("TREE,LL,8", 50.0));
+    let mut worker = Executor::default();
+    let loaded = load(&mut worker, &[("broadcast.csv", (header.to_owned() + &all.collect::<String>()).as_bytes())]);
+    let answer = &loaded.winners[0];
+    assert_eq!(answer.decision, Decision::Deploy);
+    assert_eq!(answer.configuration.unwrap().to_string(), "RING/SIMPLE/8");
+    let notes = worker.studies.tuning.loaded.study.notes().join("; ");
+    assert!(notes.contains("broadcast on 2 nodes, 16 ranks: TREE/LL is never chosen"), "{notes}");
+}

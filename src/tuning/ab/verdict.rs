@@ -142,7 +142,26 @@ pub fn judge(
         }
         judged
     };
-    AbJudgement { rules: ranges.iter().enumerate().map(judge).collect(), void, notes }
+    let rules: Vec<JudgedRule> = ranges.iter().enumerate().map(judge).collect();
+    let holds = |index: usize, trial: &Trial| ranges[index].holds(&run(trial), trial.size_bytes);
+    for (index, later) in rules.iter().enumerate().filter(|(_, judged)| judged.verdict == RuleVerdict::Keep) {
+        let is_new = |trial: &&&Trial| {
+            let mut earlier = (0..index).filter(|earlier| holds(*earlier, trial)).peekable();
+            earlier.peek().is_some() && earlier.all(|earlier| matches!(rules[earlier].verdict, RuleVerdict::Drop(_)))
+        };
+        let mut sizes: Vec<u64> = in_reach[index].iter().filter(is_new).map(|trial| trial.size_bytes).collect();
+        sizes.compact_sort();
+        let sizes: Vec<String> = sizes.into_iter().map(|size| Size(size).to_string()).collect();
+        if !sizes.is_empty() {
+            notes.push(format!(
+                "Without the rules that are dropped, line {} holds for {} as well, where it never ran: run the trimmed \
+                 file against the default",
+                later.rule.line,
+                listed(&sizes)
+            ));
+        }
+    }
+    AbJudgement { rules, void, notes }
 }
 
 /// Why a row of the library's own table is kept whatever was measured.

@@ -291,6 +291,17 @@ fn has_run(effect: &Effect, ran: &Configuration) -> bool {
     is_entry && !matches!(effect.channels, Channels::Count(most) if ran.channels > most)
 }
 
+/// The path of a listed call of which the environment leaves a tuner nothing to decide, and the variable.
+fn path_by_environment(collective: Collective, at: &Surroundings) -> Option<(Path, String)> {
+    const PLUGIN: &str = "NCCL_TUNER_PLUGIN";
+    if at.variable(PLUGIN).is_some_and(|plugin| plugin.trim().eq_ignore_ascii_case("none")) {
+        return Some((Path::Library, format!("{PLUGIN}=none: no tuner is loaded")));
+    }
+    let forced =
+        ["NCCL_ALGO", "NCCL_PROTO"].into_iter().find_map(|name| Some((name, only_of(at.variable(name)?, collective)?)));
+    forced.map(|(name, only)| (Path::Env, format!("{name} leaves {only} alone")))
+}
+
 /// Whether the environment leaves one algorithm or one protocol, and that ran.
 fn is_forced(collective: Collective, ran: &Configuration, at: &Surroundings) -> bool {
     let only = |name: &str| at.variable(name).and_then(|list| only_of(list, collective));
@@ -323,11 +334,13 @@ fn list(listed: &[ListedCall], conf: Option<&Conf<'_>>, at: &Surroundings, colle
             collected.communicators.len() as u32 - 1
         });
         let with_conf = conf.map(|conf| conf.answer(call.collective, call.scale, call.size_bytes));
-        let (path, condition) = conditions::path(call, at).unwrap_or_else(|| match &with_conf {
-            None => (Path::TunerOrLibrary, "no condition of a path before the tuner holds".to_owned()),
-            Some(ConfAnswer { rule: Some(line), .. }) => (Path::Tuner, format!("the rule of line {line} answers")),
-            Some(_) => (Path::Library, "no rule answers".to_owned()),
-        });
+        let (path, condition) = conditions::path(call, at)
+            .or_else(|| path_by_environment(call.collective, at))
+            .unwrap_or_else(|| match &with_conf {
+                None => (Path::TunerOrLibrary, "no condition of a path before the tuner holds".to_owned()),
+                Some(ConfAnswer { rule: Some(line), .. }) => (Path::Tuner, format!("the rule of line {line} answers")),
+                Some(_) => (Path::Library, "no rule answers".to_owned()),
+            });
         let key = LineKey {
             communicator,
             collective: call.collective,

@@ -22,7 +22,7 @@ const MOMENTS: [Moment; 2] = [
         comes: |name| !name.starts_with("worker-"),
         ceiling_bytes: 497_700,
     },
-    Moment { name: "until it answers, with the workers: all", comes: |_| true, ceiling_bytes: 1_909_500 },
+    Moment { name: "until it answers, with the workers: all", comes: |_| true, ceiling_bytes: 1_917_000 },
 ];
 
 /// What one file weighs.

@@ -207,6 +207,15 @@ pub(super) fn scale(nodes: u32, ranks: u32) -> Result<Scale, CliError> {
     )
 }
 
+/// The scale of a launch, which has as many ranks on each node.
+pub(super) fn launched_scale(nodes: u32, ranks: u32) -> Result<Scale, CliError> {
+    let scale = scale(nodes, ranks)?;
+    if !ranks.is_multiple_of(nodes) {
+        return refuse(format!("--nodes {nodes} --ranks {ranks}: give a multiple of the nodes, as many on each"));
+    }
+    Ok(scale)
+}
+
 /// The collective and scale that are asked about.
 #[derive(Args, Clone, Copy)]
 pub(super) struct Asked {

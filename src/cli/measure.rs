@@ -58,10 +58,7 @@ impl Measure {
         if min > max {
             return refuse("--min is above --max: give the smallest size as --min");
         }
-        let scale = arguments::scale(nodes, ranks)?;
-        if ranks % nodes != 0 {
-            return refuse(format!("--nodes {nodes} --ranks {ranks}: give a multiple of the nodes, as many on each"));
-        }
+        let scale = arguments::launched_scale(nodes, ranks)?;
         let sizes = Sizes { first: min, last: max };
         terminal::write(&markdown(
             measure_commands(workbench),

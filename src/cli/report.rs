@@ -229,7 +229,12 @@ impl Report {
 
     /// One of the files, if it is a report; else what is found in them.
     fn report(&self) -> Result<report::Report, CliError> {
-        let mut choices = Choices::parse(self.choices.as_deref().unwrap_or_default());
+        let given = self.choices.as_deref().unwrap_or_default();
+        let mut choices = Choices::parse(given);
+        let keys: Vec<&str> = given.split('&').filter_map(|pair| Some(pair.split_once('=')?.0)).collect();
+        let is_again = |(at, key): &(usize, &&str)| keys[..*at].contains(*key);
+        let repeated = keys.iter().enumerate().filter(is_again).map(|(_, key)| key);
+        terminal::say_notes(repeated.map(|key| format!("--choices: {key} stands more than once: the last one counts")));
         if self.files.is_empty() {
             let of = if choices.get("world").is_some() { Workbench::Policy } else { Workbench::Topology };
             return self.of_workbench(of, OpenedFiles::default(), choices);

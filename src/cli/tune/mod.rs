@@ -205,7 +205,7 @@ impl Tune {
         }
         let mut jobs = Vec::new();
         for (nodes, ranks) in self.nodes.iter().zip(&self.ranks) {
-            let scale = arguments::scale(*nodes, *ranks)?;
+            let scale = arguments::launched_scale(*nodes, *ranks)?;
             jobs.extend(self.collective.iter().map(|collective| Job { collective: *collective, scale }));
         }
         if let Some(job) = jobs.iter().find(|job| job.collective.is_point_to_point()) {

@@ -79,15 +79,13 @@ const MOST_OVER_LARGER: f64 = 2.0;
 pub fn without_stalls(mut points: Vec<(f64, f64)>) -> [Vec<(f64, f64)>; 2] {
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let [mut kept, mut stalled] = [(); 2].map(|()| Vec::<(f64, f64)>::new());
-    for (bytes, time_us) in points.into_iter().rev() {
-        let larger = kept.iter().rev().take(2).map(|(_, larger_us)| *larger_us);
+    for (at, (bytes, time_us)) in points.iter().enumerate() {
+        let larger = points[at + 1..].iter().take(2).map(|(_, larger_us)| *larger_us);
         match larger.reduce(f64::max).map(|larger_us| time_us / larger_us).filter(|times| *times > MOST_OVER_LARGER) {
-            Some(times) => stalled.push((bytes, times)),
-            None => kept.push((bytes, time_us)),
+            Some(times) => stalled.push((*bytes, times)),
+            None => kept.push((*bytes, *time_us)),
         }
     }
-    kept.reverse();
-    stalled.reverse();
     [kept, stalled]
 }
 

@@ -236,6 +236,11 @@ impl Asked {
     pub(super) fn scale(self) -> Result<Scale, CliError> {
         scale(self.nodes, self.ranks)
     }
+
+    /// The scale, if as many ranks can be launched on each node.
+    pub(super) fn launched_scale(self) -> Result<Scale, CliError> {
+        launched_scale(self.nodes, self.ranks)
+    }
 }
 
 /// Nodes and ranks, where files do not say them.

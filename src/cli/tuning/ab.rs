@@ -115,8 +115,7 @@ impl AbPlan {
         if min > max {
             return refuse("--min is above --max: no size lies between them");
         }
-        let (collective, scale, sizes) =
-            (asked.collective, arguments::launched_scale(asked.nodes, asked.ranks)?, Sizes { first: min, last: max });
+        let (collective, scale, sizes) = (asked.collective, asked.launched_scale()?, Sizes { first: min, last: max });
         terminal::write_file(&CampaignPlan { collective, scale, sizes, repeats, seed, launcher, plugin, conf }.script())
     }
 }

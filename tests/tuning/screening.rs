@@ -4,6 +4,7 @@
 
 use collectune::{
     collective::{Collective, Scale, Workload},
+    math::Stream,
     progress::Silent,
     tuning::{
         decision::{Decision, KeepReason},
@@ -11,7 +12,7 @@ use collectune::{
         parameters::{Confidence, Parameters, Preset, Screening, SetAside},
         read::Placement,
         record::{self, RecordQuestion},
-        result::{Recommendation, Trained},
+        result::{PredictionSupport, Recommendation, Trained},
         simulate::Simulation,
     },
     worker::executor::Executor,
@@ -244,4 +245,42 @@ fn what_no_library_runs_is_never_chosen() {
     assert_eq!(answer.configuration.unwrap().to_string(), "RING/SIMPLE/8");
     let notes = worker.studies.tuning.loaded.study.notes().join("; ");
     assert!(notes.contains("broadcast on 2 nodes, 16 ranks: TREE/LL is never chosen"), "{notes}");
+}
+
+/// Where all configurations are equally fast, what a model promises of channels that nobody measured is not deployed.
+#[test]
+fn channels_beyond_those_that_were_measured_are_not_deployed() {
+    let mut stream = Stream::new(5);
+    let mut near_one = |deviation: f64| 1.0 + deviation * stream.normal();
+    let mut csv = "collective,num_nodes,num_gpus,size_bytes,time_ip,busbw_ip,algo,proto,nchannels\n".to_owned();
+    let of_algorithm = |algorithm: &'static str| {
+        ["LL", "SIMPLE"]
+            .into_iter()
+            .flat_map(move |protocol| [4, 8, 16].map(move |channels| format!("{algorithm},{protocol},{channels}")))
+    };
+    let configurations: Vec<String> =
+        ["RING", "TREE"].into_iter().flat_map(of_algorithm).chain(["DEFAULT,DEFAULT,0".to_owned()]).collect();
+    for configuration in &configurations {
+        for _ in 0..3 {
+            // A launch is fast or slow at all of its sizes.
+            let of_launch = near_one(0.05);
+            for log2 in 12..27 {
+                let bytes: u64 = 1 << log2;
+                let time_us = (20.0 + bytes as f64 / 1e5) * of_launch * near_one(0.01);
+                let busbw_gbps = Collective::AllReduce.busbw_gbps(SCALE.ranks, bytes, time_us);
+                csv += &format!("all_reduce_perf,2,16,{bytes},{time_us:.3},{busbw_gbps:.3},{configuration}\n");
+            }
+        }
+    }
+    let mut worker = Executor::default();
+    load(&mut worker, &[("equal.csv", csv.as_bytes())]);
+    let trained = train(&mut worker, &Parameters::default());
+    let deployed: Vec<&Recommendation> =
+        trained.answer.iter().filter(|answer| answer.decision == Decision::Deploy).collect();
+    assert_eq!(trained.answer.len(), 15);
+    let is_beyond = |answer: &&Recommendation| answer.support == PredictionSupport::Extrapolated;
+    assert!(!deployed.iter().any(|answer| is_beyond(answer)), "{deployed:?}");
+    // Nor does it have an interval, which nothing would bear.
+    let beyond: Vec<&Recommendation> = trained.answer.iter().filter(is_beyond).collect();
+    assert!(beyond.iter().all(|answer| answer.gain.is_none() && answer.interval_90.is_none()), "{beyond:?}");
 }

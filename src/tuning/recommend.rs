@@ -383,9 +383,7 @@ impl<'a> Recommender<'a> {
         Ok(Recommendation {
             configuration: choice.map(|(configuration, _)| configuration),
             predicted_busbw_gbps: choice.map(|(_, busbw)| busbw),
-            interval_90: interval
-                .filter(|_| has_interval)
-                .map(|interval| Interval { high_gbps: interval.high_gbps.min(most), ..interval }),
+            interval_90: interval.map(|interval| Interval { high_gbps: interval.high_gbps.min(most), ..interval }),
             held_to,
             default_between_gbps: between.map(DefaultBusbw::busbw_gbps),
             gain_pct: choice.and_then(|(_, busbw)| over(busbw)).filter(|gain| gain.is_finite()),

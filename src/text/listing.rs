@@ -163,7 +163,8 @@ impl Listing {
         self.with_units_in_headers().to_table().to_csv()
     }
 
-    /// The listing as JSON, with units in the names: an object per row, numbers where a cell shows one, else its text; empty cells are left out.
+    /// The listing as JSON, with units in the names: an object per row, numbers where a cell shows one, else its text;
+    /// empty cells are left out.
     pub fn to_json(&self) -> String {
         let listing = self.with_units_in_headers();
         let object = |row: &Vec<Entry>| {

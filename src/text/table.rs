@@ -153,8 +153,8 @@ fn is_formula(text: &str) -> bool {
     text.trim_start_matches(|c| is_invisible(c) || c == '"').starts_with(SIGNS)
 }
 
-/// Whether a text is a number or an interval in per cent, with its own interval or without: `+12 to +30 % (+8.1 to +34)`.
-/// No two numbers stand side by side, so that a sign is never an operator.
+/// Whether a text is a number or an interval in per cent, with its own interval or without:
+/// `+12 to +30 % (+8.1 to +34)`. No two numbers stand side by side, so that a sign is never an operator.
 fn is_interval(text: &str) -> bool {
     let mut may_be_number = true;
     text.split(' ').all(|word| {

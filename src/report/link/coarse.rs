@@ -48,7 +48,7 @@ const STEPS: &[Step] = &[
 /// A report after some of the steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reduced {
-    /// What is left of it.
+    /// The report with what is left of it.
     pub report: Report,
     /// What was left out, in words.
     pub left_out: Vec<String>,
@@ -75,7 +75,8 @@ impl Reduced {
         self.taken.extend((has_changed || step == 0).then_some(step));
     }
 
-    /// The other form without one step fewer, as often as `fits` gives something: what is worth most comes back first.
+    /// The same form with fewer steps, as few as `fits` allows: what is worth most comes back first. `None` if all of
+    /// them are needed.
     pub(super) fn put_back<T>(&self, report: &Report, fits: impl Fn(&Self) -> Option<T>) -> Option<T> {
         let mut taken = self.taken.clone();
         let mut finest = None;

@@ -162,7 +162,7 @@ pub enum LayoutError {
     NoMultiple {
         /// What has to be a multiple, in words, such as `the global batch`.
         what: &'static str,
-        /// Its value.
+        /// The value of what has to be a multiple.
         of: u64,
         /// What it has to be a multiple of, in words.
         degree: &'static str,
@@ -643,9 +643,9 @@ impl StepQuestion<'_> {
         (f64::from(self.model.depth().max(1)) / f64::from(self.degrees.pipeline)).ceil()
     }
 
-    /// How often gradients are reduced in a step that are not exchanged by layer: shares of them have no room for the sum
-    /// over micro-batches, so that each is reduced (`DeepSpeedEngine.allreduce_gradients`). With stages the schedule adds
-    /// them up before.
+    /// How often gradients are reduced in a step that are not exchanged by layer: shares of them have no room for the
+    /// sum over micro-batches, so that each is reduced (`DeepSpeedEngine.allreduce_gradients`). With stages the
+    /// schedule adds them up before.
     fn reductions(&self, micro_batches: f64) -> f64 {
         let each = self.sharding == Sharding::Gradients && self.degrees.pipeline == 1;
         if each { micro_batches } else { 1.0 }

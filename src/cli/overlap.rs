@@ -104,7 +104,7 @@ impl Models {
         }
         let mut study = OverlapStudy::new(bring_together(parts));
         let settings = Settings { dataset: self.run - 1, columns: self.columns, seed: self.seed };
-        let studied = study.study(settings.clone())?;
+        let studied = study.study(settings)?;
         study.has_columns()?;
         if studied.runs.len() > 1 {
             let others = format!("there are {} runs; --run takes another than {}", studied.runs.len(), self.run);
@@ -112,7 +112,7 @@ impl Models {
         }
         terminal::say_notes(&studied.notes);
         terminal::say_notes(&studied.checks);
-        if studied.runs.get(settings.dataset as usize).is_some_and(|run| run.kernels == 0) {
+        if studied.runs.get(studied.settings.dataset as usize).is_some_and(|run| run.kernels == 0) {
             return Err(StudyError::NothingLoaded.into());
         }
         let total = if studied.results.verdict.is_some() { studied.jobs.len() } else { 0 };

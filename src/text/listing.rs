@@ -139,9 +139,9 @@ impl Listing {
         for (at, column) in listing.columns.iter_mut().enumerate() {
             let cells: Vec<&Entry> =
                 self.rows.iter().filter_map(|row| row.get(at)).filter(|e| !e.text.is_empty()).collect();
-            let unit = Unit::of(&cells);
+            let unit = CellUnit::of(&cells);
             let name = match unit {
-                Some(Unit::Same("")) => column.unit().unwrap_or_default(),
+                Some(CellUnit::Same("")) => column.unit().unwrap_or_default(),
                 Some(unit) => unit.name(),
                 None => "",
             };
@@ -209,7 +209,7 @@ impl Listing {
 
 /// The unit of all cells of a column.
 #[derive(Clone, Copy, PartialEq)]
-enum Unit {
+enum CellUnit {
     /// Sizes, each in the largest unit that suits it.
     Bytes,
     /// Times, some in other units than others.
@@ -220,10 +220,10 @@ enum Unit {
 
 /// The units of times and their lengths in microseconds.
 const TIMES: [(&str, f64); 4] = [("ns", 1e-3), ("µs", 1.0), ("ms", 1e3), ("s", 1e6)];
-/// Other units of cells.
+/// The units of cells besides sizes and times, as they stand after the number.
 const UNITS: [&str; 5] = ["%", "GB/s", "GiB", "MiB", "×"];
 
-impl Unit {
+impl CellUnit {
     /// The unit of all cells; `None` if one has none of these, or there are no cells.
     fn of(cells: &[&Entry]) -> Option<Self> {
         if !cells.is_empty() && cells.iter().all(|cell| size(cell).is_some()) {

@@ -120,8 +120,12 @@ impl Panel {
     /// ```
     pub fn of(fragment: &str) -> Self {
         let fragment = restored(fragment);
-        let key = value(&fragment, "p");
-        Self::ALL.iter().copied().find(|panel| Some(panel.key()) == key).unwrap_or_default()
+        value(&fragment, "p").and_then(Self::of_key).unwrap_or_default()
+    }
+
+    /// The panel of which this is the value of `p`.
+    fn of_key(key: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|panel| panel.key() == key)
     }
 
     /// The panel among other choices.
@@ -228,7 +232,7 @@ impl Address {
                     let key = u32::from_str_radix(value, 16).ok().filter(|_| value.len() == 8);
                     address.set = SetChoice::One(key.ok_or_else(|| wrong("m", value, "a set of measurements"))?);
                 }
-                "p" if !Panel::ALL.iter().any(|panel| panel.key() == value) => {
+                "p" if Panel::of_key(value).is_none() => {
                     return Err(wrong("p", value, "a panel of this page"));
                 }
                 "x" => address.example = value == "1",

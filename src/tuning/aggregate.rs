@@ -63,9 +63,7 @@ impl Point {
             out_of_place_gbps: None,
         }
     }
-}
 
-impl Point {
     /// Whether something else ran than the point says: no library runs that for the collective, and no line of a log
     /// shows it running.
     pub fn is_impossible(&self) -> bool {

@@ -124,20 +124,23 @@ impl Screened {
         keep
     }
 
+    /// The stalled runs of a workload, whether they are set aside or not.
+    fn at(&self, workload: &Workload) -> impl Iterator<Item = &Stall> {
+        let begin = self.stalls.partition_point(|stall| stall.workload < *workload);
+        self.stalls[begin..].iter().take_while(move |stall| stall.workload == *workload)
+    }
+
     /// A run of a workload stalled, whether it is set aside or not.
     pub fn is_stalled(&self, workload: &Workload, run: &Run) -> bool {
         let is = |stall: &Stall| (stall.file, stall.line, stall.placement) == (run.file, run.line, Placement::InPlace);
-        let begin = self.stalls.partition_point(|stall| stall.workload < *workload);
-        self.stalls[begin..].iter().take_while(|stall| stall.workload == *workload).any(is)
+        self.at(workload).any(is)
     }
 
     /// The only run of a configuration, or of the default, at a workload is far from what its other placement lets
     /// expect: which of the two is wrong can't be told.
     pub fn contradicts_itself(&self, workload: &Workload, configuration: Configuration, is_default: bool) -> bool {
-        let begin = self.stalls.partition_point(|stall| stall.workload < *workload);
-        let here = self.stalls[begin..].iter().take_while(|stall| stall.workload == *workload);
-        here.filter(|stall| stall.of == 1)
-            .any(|stall| stall.is_default == is_default && (is_default || stall.configuration == configuration))
+        let is_its = |stall: &Stall| is_default || stall.configuration == configuration;
+        self.at(workload).any(|stall| stall.of == 1 && stall.is_default == is_default && is_its(stall))
     }
 
     /// Notes for the user: the stalled runs, in a sentence for each collective and scale.

@@ -117,9 +117,9 @@ fn advice_sentence(recommendation: &Recommendation) -> String {
              have more digits."
         ),
         KeepReason::Contradicted => format!(
-            "{keep} until it is measured again: {choice} promises {gain} over {default}, but the only run of one of them has \
-             in place and out of place so far apart that one must be wrong. This launch would tell, beside one without the \
-             variables: {}",
+            "{keep} until it is measured again: {choice} promises {gain} over {default}, but one of the two has a single run, \
+             whose times in place and out of place are so far apart that one of them must be wrong. This launch would tell, \
+             beside one without the variables: {}",
             launch::command(choice, &workload)
         ),
         KeepReason::Uncertain => {

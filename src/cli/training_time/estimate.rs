@@ -435,6 +435,7 @@ fn measured(paths: &[PathBuf], measured: &Measured, gpu: &str) -> Result<Measure
     let opened = files::read_sweeps(paths, measured)?;
     let mut others: Vec<&String> =
         opened.measured_with.values().flatten().filter(|with| is_other_gpu(with, gpu)).collect();
+    others.sort_unstable();
     others.dedup();
     for other in others {
         terminal::say("warning", &format!("collectives were measured on {other}; the step is that of {gpu}"));
@@ -458,8 +459,8 @@ fn measured(paths: &[PathBuf], measured: &Measured, gpu: &str) -> Result<Measure
         for (bytes, times) in stalled {
             let size = Size(bytes as u64);
             let what = format!(
-                "{collective} on {scale} is not used at {size}: it took {times:.1} times as long as more bytes did; measure \
-                 it again"
+                "{collective} on {scale} is not used at {size}: it took {times:.1} times as long as larger sizes; measure it \
+                 again"
             );
             terminal::say("warning", &what);
         }

@@ -167,13 +167,14 @@ pub fn encode(report: &Report, page_chars: usize) -> [Link; 3] {
         link
     };
     let forms = for_link(report);
-    let finest = |size: LinkSize| {
+    // The first of the forms from an index on that fits, with as much put back as fits, and its index.
+    let finest = |size: LinkSize, from: usize| {
         let fits = |form: &Reduced| {
             let json = Some(wire::write(&form.report)).filter(|json| json.len() <= MOST_INFLATED)?;
             Some(link(&json, form.left_out.clone(), size)).filter(|link| link.fits)
         };
-        let (form, found) = forms.iter().find_map(|form| Some((form, fits(form)?)))?;
-        Some(form.put_back(report, fits).unwrap_or(found))
+        let (at, found) = forms.iter().enumerate().skip(from).find_map(|(at, form)| Some((at, fits(form)?)))?;
+        Some((at, forms[at].put_back(report, fits).unwrap_or(found)))
     };
     let short = |size: LinkSize| {
         let with = |most: Most| {
@@ -181,10 +182,12 @@ pub fn encode(report: &Report, page_chars: usize) -> [Link; 3] {
             link(&wire::write(&coarse), left_out, size)
         };
         let rows = small::rows(report);
-        let whole = with(Most { rows, chars: MOST_NOTE, sentences: 40 });
         // What to deploy at a glance needs no long texts.
-        if size != LinkSize::Small && whole.fits {
-            return whole;
+        if size != LinkSize::Small {
+            let whole = with(Most { rows, chars: MOST_NOTE, sentences: 40 });
+            if whole.fits {
+                return whole;
+            }
         }
         let texts = [(400, 12), (NOTE_CHARS, 6), (100, 3), (40, 1)].into_iter();
         let mut without_rows = texts.map(|(chars, sentences)| Most { rows: 0, chars, sentences });
@@ -199,10 +202,11 @@ pub fn encode(report: &Report, page_chars: usize) -> [Link; 3] {
         }
         with(Most { rows: fit, ..most })
     };
-    LinkSize::ALL.map(|size| {
-        let whole = if size == LinkSize::Small { None } else { finest(size) };
-        whole.unwrap_or_else(|| short(size))
-    })
+    let full = finest(LinkSize::Full, 0);
+    // What is too long for the longest link is too long for a shorter one.
+    let medium = full.as_ref().and_then(|(at, _)| finest(LinkSize::Medium, *at));
+    let or_short = |found: Option<(usize, Link)>, size| found.map_or_else(|| short(size), |(_, link)| link);
+    [short(LinkSize::Small), or_short(medium, LinkSize::Medium), or_short(full, LinkSize::Full)]
 }
 
 /// The link of a text, which need not be a valid report.

@@ -166,7 +166,7 @@ pub enum LayoutError {
         of: u64,
         /// What it has to be a multiple of, in words.
         degree: &'static str,
-        /// The value of that, above 0.
+        /// The number that it has to be a multiple of, above 0.
         value: u64,
     },
     /// The schedule has no place for these stages, chunks or micro-batches.

@@ -114,13 +114,16 @@ impl Judge<'_> {
             None => (None, Decision::NoDefault),
             Some(gain) => {
                 let rounded = field.rounded_in_favour(choice);
-                let decision = decide(&gain, rounded, is_default(point), &self.confidence);
                 let contradicts = |point: &Point, is_default| {
                     self.screened.contradicts_itself(&workload, point.configuration, is_default)
                 };
                 let is_doubtful =
-                    contradicts(point, false) || default.is_some_and(|default| contradicts(default, true));
-                (Some(gain), if is_doubtful { decision.without_certainty() } else { decision })
+                    || contradicts(point, false) || default.is_some_and(|default| contradicts(default, true));
+                let decision = match decide(&gain, rounded, is_default(point), &self.confidence) {
+                    Decision::Deploy if is_doubtful() => Decision::KeepDefault { reason: KeepReason::Contradicted },
+                    decision => decision,
+                };
+                (Some(gain), decision)
             }
         };
         let mut tied: Vec<Configuration> = field.tied().map(|index| own[index].configuration).collect();

@@ -50,14 +50,6 @@ impl Decision {
         matches!(self, Self::KeepDefault { .. } | Self::MeasureFirst)
     }
 
-    /// The decision where the only run of the choice or of the default contradicts itself: nothing is deployed.
-    pub const fn without_certainty(self) -> Self {
-        match self {
-            Self::Deploy => Self::KeepDefault { reason: KeepReason::Contradicted },
-            other => other,
-        }
-    }
-
     /// Whether a configuration is named: to deploy, or as the best known one without a default.
     pub const fn names_configuration(self) -> bool {
         matches!(self, Self::Deploy | Self::NoDefault)

@@ -299,7 +299,7 @@ fn path_by_environment(collective: Collective, at: &Surroundings) -> Option<(Pat
     }
     let forced =
         ["NCCL_ALGO", "NCCL_PROTO"].into_iter().find_map(|name| Some((name, only_of(at.variable(name)?, collective)?)));
-    forced.map(|(name, only)| (Path::Env, format!("{name} leaves {only} alone")))
+    forced.map(|(name, only)| (Path::Env, format!("{name} leaves nothing but {only}")))
 }
 
 /// Whether the environment leaves one algorithm or one protocol, and that ran.

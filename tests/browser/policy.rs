@@ -145,7 +145,7 @@ fn files_are_saved_with_the_generation_and_the_command_of_the_form() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn broken_logs_and_policies_are_met_with_sentences() {
     let page = Page::open();
-    let lines = "allreduce,4194304,1,8,12.34\n".repeat(9) + "allreduce,4M,1,8,3ms\nallmadeup,4096,1,8,3\n";
+    let lines = "allreduce,4194304,1,8,12.34\n".repeat(9) + "allreduce,4Q,1,8,3\nallmadeup,4096,1,8,3\n";
     page.drop_files(&[("rewards_auto.log", lines.as_bytes())]);
     page.wait_until_idle();
     page.show("Files");

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     intake::{
-        FileReport, Outcome,
+        self, FileReport, Outcome,
         files::{FileSource, FileToLoad, OpenedFiles, read_set},
         lines::lines,
         unpack::{UnpackedFile, is_archive, unpack},
@@ -73,8 +73,18 @@ pub(super) const TOLD: usize = 5;
 
 /// Reads a file's bytes as they are; `-` is the standard input.
 pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, CliError> {
+    read_whole(path, |content| content)
+}
+
+/// Reads a file's bytes, those that are compressed with gzip inflated. No library inflates its tuner file: what is
+/// checked as one is read with [`bytes`].
+pub(super) fn inflated(path: &Path) -> Result<Vec<u8>, CliError> {
+    read_whole(path, intake::inflated)
+}
+
+fn read_whole(path: &Path, inflate: fn(Box<dyn Read>) -> Box<dyn Read>) -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
-    let read = source(path).and_then(|mut source| source.content.read_to_end(&mut bytes));
+    let read = source(path).and_then(|source| inflate(source.content).read_to_end(&mut bytes));
     read.map_err(|error| unopened(path, &error))?;
     Ok(bytes)
 }
@@ -88,9 +98,9 @@ pub(super) fn rules(path: &Path) -> Result<Vec<u8>, CliError> {
     }
 }
 
-/// Reads a file that must be UTF-8.
+/// Reads a file that must be UTF-8, compressed or not.
 pub(super) fn text(path: &Path) -> Result<String, CliError> {
-    String::from_utf8(bytes(path)?).map_err(|_error| told(format!("{} is no text", name(path))))
+    String::from_utf8(inflated(path)?).map_err(|_error| told(format!("{} is no text", name(path))))
 }
 
 /// The files that paths mean, each with its name and a reader of its lines. Fails if one can't be opened or unpacked.

@@ -10,7 +10,7 @@ use super::gzip::Gzip;
 use crate::text::Preview;
 
 /// A stream without its compression, if it is gzip.
-pub(super) fn inflated<'a>(source: Box<dyn Read + 'a>) -> Box<dyn Read + 'a> {
+pub fn inflated<'a>(source: Box<dyn Read + 'a>) -> Box<dyn Read + 'a> {
     let source = Preview::new(source, 2);
     if source.head() == b"\x1F\x8B" { Box::new(Inflate::new(source)) } else { Box::new(source) }
 }

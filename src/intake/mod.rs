@@ -19,6 +19,7 @@ pub mod unpack;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
+    inflate::inflated,
     open::{MAX_MODEL_BYTES, open, open_file},
     opened::{FileContent, OpenedFile},
 };

@@ -4,22 +4,23 @@ use super::{
     models::Kind,
     result::{ModelScores, Verdict},
 };
+use crate::bandit::statistics::Statistics;
 
 /// A model that misses durations by more than this on average, in per cent, is not recommended without a warning.
 const MOST_ERROR_PCT: f64 = 50.0;
 
+/// How many standard deviations over the repeats a difference of errors must have: the folds follow the order of the
+/// rows, and smaller ones change sides when rows change places.
+const CLEAR: f64 = 2.0;
+
 /// Compares the models by their mean error of durations. A model that learns is preferred to the best that needs no
-/// learning only where it errs less in every repeat; so is the latter to no slowdown at all. `None` before there are
-/// scores.
+/// learning only where it clearly errs less; so is the latter to no slowdown at all. `None` before there are scores.
 pub fn verdict(scores: &[ModelScores]) -> Option<Verdict> {
     let of = |kind: Kind| scores.iter().find(|scores| scores.kind == kind && scores.mean.is_some());
     let mape = |scores: &ModelScores| scores.mean.map_or(f64::INFINITY, |mean| mean.mape_pct);
     let best = |learns: bool| {
         let candidates = scores.iter().filter(|scores| scores.kind.learns() == learns && scores.mean.is_some());
         candidates.reduce(|best, next| if mape(next) < mape(best) { next } else { best })
-    };
-    let beats = |a: &ModelScores, b: &ModelScores| {
-        a.repeats.len() == b.repeats.len() && a.repeats.iter().zip(&b.repeats).all(|(a, b)| a.mape_pct < b.mape_pct)
     };
     let none = of(Kind::NoSlowdown)?;
     if scores.iter().all(|scores| scores.is_impossible || scores.kind == Kind::NoSlowdown) {
@@ -66,7 +67,7 @@ pub fn verdict(scores: &[ModelScores]) -> Option<Verdict> {
     }
     if let Some(learnt) = learnt.filter(|learnt| learnt.kind != winner.kind) {
         sentences.push(format!(
-            "Learning does not help here: {}, the best model that learns, misses by {} and is not better in every repeat.",
+            "Learning does not help here: {}, the best model that learns, misses by {} and is not clearly better.",
             title(learnt),
             error(learnt)
         ));
@@ -99,6 +100,16 @@ pub fn verdict(scores: &[ModelScores]) -> Option<Verdict> {
         ));
     }
     Some(Verdict { model: winner.kind, is_compared: true, sentences })
+}
+
+/// Whether a model errs less than another in every repeat, and on average by more than the repeats differ.
+fn beats(model: &ModelScores, other: &ModelScores) -> bool {
+    if model.repeats.len() != other.repeats.len() {
+        return false;
+    }
+    let less: Vec<f64> = model.repeats.iter().zip(&other.repeats).map(|(a, b)| b.mape_pct - a.mape_pct).collect();
+    let all = Statistics::of(&less);
+    less.iter().all(|less| *less > 0.0) && all.mean > CLEAR * all.deviation()
 }
 
 fn lowercase_first(title: &str) -> String {

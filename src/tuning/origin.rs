@@ -29,12 +29,22 @@ pub enum Aspect {
     Nodes,
     /// The GPU, such as `H100`.
     Gpu,
+    /// Environment variables that change what links and buffers carry, such as `NCCL_P2P_DISABLE=1`.
+    Environment,
 }
 
 impl Aspect {
     /// All of them, in the order of [`Origin::values`].
-    pub const ALL: [Self; 7] =
-        [Self::Library, Self::DataType, Self::Operation, Self::Root, Self::Launches, Self::Nodes, Self::Gpu];
+    pub const ALL: [Self; 8] = [
+        Self::Library,
+        Self::DataType,
+        Self::Operation,
+        Self::Root,
+        Self::Launches,
+        Self::Nodes,
+        Self::Gpu,
+        Self::Environment,
+    ];
 
     /// What differs, in words, such as `the library's version`.
     pub const fn words(self) -> &'static str {
@@ -46,12 +56,13 @@ impl Aspect {
             Self::Launches => "CUDA graphs or aggregation",
             Self::Nodes => "the nodes",
             Self::Gpu => "the GPU",
+            Self::Environment => "environment variables of transports and buffers",
         }
     }
 }
 
-/// The origin of a row: library version, data type, operation, root, launches, nodes and GPU; `None` for what the file
-/// does not say.
+/// The origin of a row: library version, data type, operation, root, launches, nodes, GPU and environment; `None` for
+/// what the file does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
     values: [Option<String>; Aspect::ALL.len()],
@@ -60,8 +71,42 @@ pub struct Origin {
 /// What each collective and scale was measured with, such as library version and data type, as texts.
 pub type MeasuredWith = BTreeMap<(Collective, Scale), Vec<String>>;
 
-/// The longest value that is kept.
+/// The longest version, data type or operation that is kept.
 const MAX_LENGTH: usize = 40;
+
+/// The longest value of an aspect that is kept.
+const MAX_VALUE_LENGTH: usize = 160;
+
+/// The value of [`Aspect::Environment`] where none of [`TRANSPORT_VARIABLES`] is set.
+const DEFAULT_ENVIRONMENT: &str = "default environment";
+
+/// Environment variables with which the same algorithm, protocol and channels take another time. Those that only allow
+/// an algorithm, such as `NCCL_NVLS_ENABLE`, are set for the runs of it, and are none of them.
+pub const TRANSPORT_VARIABLES: [&str; 23] = [
+    "NCCL_BUFFSIZE",
+    "NCCL_CROSS_NIC",
+    "NCCL_IB_ADAPTIVE_ROUTING",
+    "NCCL_IB_DISABLE",
+    "NCCL_IB_QPS_PER_CONNECTION",
+    "NCCL_IB_SL",
+    "NCCL_IB_SPLIT_DATA_ON_QPS",
+    "NCCL_IB_TC",
+    "NCCL_LL128_BUFFSIZE",
+    "NCCL_LL_BUFFSIZE",
+    "NCCL_MNNVL_ENABLE",
+    "NCCL_NET",
+    "NCCL_NET_GDR_LEVEL",
+    "NCCL_NET_GDR_READ",
+    "NCCL_NET_PLUGIN",
+    "NCCL_NSOCKS_PERTHREAD",
+    "NCCL_NTHREADS",
+    "NCCL_P2P_DISABLE",
+    "NCCL_P2P_LEVEL",
+    "NCCL_PXN_DISABLE",
+    "NCCL_SHM_DISABLE",
+    "NCCL_SOCKET_NTHREADS",
+    "NCCL_WORK_FIFO_BYTES",
+];
 
 impl Origin {
     /// The values in the order of [`Aspect::ALL`]; `None` for what the file does not say. Nodes are a number that
@@ -120,6 +165,22 @@ impl Origin {
         names.compact_sort();
         self.values[Aspect::Gpu as usize] = (!names.is_empty()).then(|| names.join("+").to_ascii_uppercase());
     }
+
+    /// Those of [`TRANSPORT_VARIABLES`] that are set, ascending by name; `None` where that is not known.
+    pub fn environment(&mut self, set: Option<&[(&str, &str)]>) {
+        // Paths and names of hosts never leave the reader.
+        let is_word = |value: &str| value.len() <= 12 && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        let assigned = |(name, value): &(&str, &str)| match is_word(value) {
+            true => format!("{name}={value}"),
+            false => format!("{name}=#{:08x}", number_of(value) as u32),
+        };
+        let value = set.map(|set| match set {
+            [] => DEFAULT_ENVIRONMENT.to_owned(),
+            // A blank would begin another spelling of a value.
+            _ => set.iter().map(assigned).collect::<Vec<_>>().join(",").chars().take(MAX_VALUE_LENGTH).collect(),
+        });
+        self.values[Aspect::Environment as usize] = value;
+    }
 }
 
 const TYPES: [&str; 17] = [
@@ -138,6 +199,8 @@ pub fn aspect_of(value: &str) -> Option<Aspect> {
         Some(Aspect::Root)
     } else if ["CUDA graph", "operations at once", "launched one by one"].iter().any(|word| value.contains(word)) {
         Some(Aspect::Launches)
+    } else if value == DEFAULT_ENVIRONMENT || value.starts_with("NCCL_") {
+        Some(Aspect::Environment)
     } else if value.split('+').all(|name| name.parse::<Gpu>().is_ok()) {
         Some(Aspect::Gpu)
     } else {
@@ -152,7 +215,7 @@ impl Origin {
         for aspect in Aspect::ALL {
             let mut own = values.iter().filter(|value| aspect_of(value) == Some(aspect));
             let only = own.next().filter(|_| own.next().is_none());
-            origin.values[aspect as usize] = only.map(|value| value.chars().take(MAX_LENGTH).collect());
+            origin.values[aspect as usize] = only.map(|value| value.chars().take(MAX_VALUE_LENGTH).collect());
         }
         origin
     }
@@ -239,7 +302,7 @@ mod tests {
         origin.measured_type("Float", "none");
         origin.nodes([number_of("a"), number_of("b")]);
         origin.gpus(&["h200", "h100"]);
-        let [library, datatype, redop, root, launches, nodes, gpu] = origin.values();
+        let [library, datatype, redop, root, launches, nodes, gpu, _] = origin.values();
         assert_eq!(gpu.as_deref(), Some("H100+H200"));
         assert_eq!(library.as_deref(), Some("NCCL 2.28.3+cuda12.9"));
         assert_eq!((datatype.as_deref(), redop), (Some("float"), &None));
@@ -247,6 +310,28 @@ mod tests {
         origin.library("RCCL", " ");
         origin.nodes([]);
         assert_eq!((&origin.values()[0], &origin.values()[5]), (&None, &None));
+    }
+
+    #[test]
+    fn variables_of_transports_are_one_value() {
+        let of = |set: Option<&[(&str, &str)]>| {
+            let mut origin = Origin::default();
+            origin.environment(set);
+            origin.values()[Aspect::Environment as usize].clone()
+        };
+        assert_eq!(of(None), None);
+        assert_eq!(of(Some(&[])).as_deref(), Some("default environment"));
+        let two = of(Some(&[("NCCL_IB_DISABLE", "1"), ("NCCL_NET_GDR_LEVEL", "PHB")]));
+        assert_eq!(two.as_deref(), Some("NCCL_IB_DISABLE=1,NCCL_NET_GDR_LEVEL=PHB"));
+        let path = of(Some(&[("NCCL_NET_PLUGIN", "/home/secret/libnet.so")])).unwrap();
+        assert!(path.starts_with("NCCL_NET_PLUGIN=#") && !path.contains("secret"), "{path}");
+        assert!(
+            [two.as_deref(), Some("default environment")]
+                .iter()
+                .flatten()
+                .all(|value| { aspect_of(value) == Some(Aspect::Environment) })
+        );
+        assert!(TRANSPORT_VARIABLES.is_sorted());
     }
 
     #[test]

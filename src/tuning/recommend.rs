@@ -373,6 +373,9 @@ impl<'a> Recommender<'a> {
         let (decision, gain) = unmeasured(expected, there, &self.judge.confidence);
         let is_known = support != PredictionSupport::Extrapolated;
         let decision = if decision == Decision::Deploy && !is_known { Decision::MeasureFirst } else { decision };
+        // Validation leaves out what lies among the measured configurations: its errors say nothing of channels beyond
+        // them. Sizes beyond the measured ones have errors of their own.
+        let has_interval = is_known || self.sweep.points_at(&workload).is_empty();
         let between = there.filter(|there| matches!(there, DefaultBusbw::Between { .. }));
         let over = |busbw: f64| known.default.map(|default| (busbw / default.busbw_gbps - 1.0) * 100.0);
         let interval = choice.zip(half_width(LEVEL)?).map(|((_, busbw), half)| Interval::around(busbw, half));
@@ -383,12 +386,14 @@ impl<'a> Recommender<'a> {
         Ok(Recommendation {
             configuration: choice.map(|(configuration, _)| configuration),
             predicted_busbw_gbps: choice.map(|(_, busbw)| busbw),
-            interval_90: interval.map(|interval| Interval { high_gbps: interval.high_gbps.min(most), ..interval }),
+            interval_90: interval
+                .filter(|_| has_interval)
+                .map(|interval| Interval { high_gbps: interval.high_gbps.min(most), ..interval }),
             held_to,
             default_between_gbps: between.map(DefaultBusbw::busbw_gbps),
             gain_pct: choice.and_then(|(_, busbw)| over(busbw)).filter(|gain| gain.is_finite()),
             decision,
-            gain,
+            gain: gain.filter(|_| has_interval),
             support,
             source,
             ..known

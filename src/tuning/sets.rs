@@ -1,7 +1,7 @@
 //! Measurements that must not be pooled are kept apart.
 //!
 //! Where the rows of a collective and scale were measured with different libraries, data types, operations, launches,
-//! nodes or GPUs, they fall into sets, and everything is studied on one of them. What a row does not say, where others
+//! nodes, GPUs or environments, they fall into sets, and everything is studied on one of them. What a row does not say, where others
 //! say different things, sets it apart as well. A collective and scale that was measured in one way only
 //! belongs to every set.
 
@@ -378,6 +378,7 @@ impl<'a> Division<'a> {
                 (Aspect::Launches, None) => label += "launches not stated",
                 (Aspect::Nodes, None) => label += "nodes not stated",
                 (Aspect::Gpu, None) => label += "GPU not stated",
+                (Aspect::Environment, None) => label += "environment not stated",
                 (Aspect::Nodes, Some(_)) => {
                     let number = nodes.binary_search(&values[aspect]).map_or(0, |at| at + 1);
                     label += &format!("node set {number}");

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::support::{
+    archives::gzipped,
     real,
     terminal::{collectune, ended, json, text, write},
 };
@@ -37,6 +38,8 @@ fn a_schedule_is_told_with_its_bound_and_its_proof() {
     assert!(found["synthesis_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{found}");
     assert!((found["fluid_bound_ns"].as_f64().unwrap() - 76_593.137).abs() < 0.001, "{found}");
     assert_eq!((found["transfers"].as_u64(), found["faults"].as_array().map(Vec::len)), (Some(20), Some(0)));
+    let packed = write(&folder, "ring.csv.gz", gzipped(RING.as_bytes()));
+    assert_eq!(json(&["topology", "synthesize", &packed, "--json"])["time_ns"], found["time_ns"]);
     let said = ended(&collectune(&["topology", "synthesize", &ring]), 0);
     for words in ["80.125 µs: proven optimal", "20 transfers, checked", "Found by earliest", "must come to", "L2"] {
         assert!(said.contains(words), "{words}: {said}");

@@ -4,7 +4,10 @@
 
 use std::fs;
 
-use crate::support::terminal::{collectune, ended, json, text, write};
+use crate::support::{
+    archives::gzipped,
+    terminal::{collectune, ended, json, text, write},
+};
 use collectune::training_time::simulate::Simulation;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -236,6 +239,9 @@ fn a_step_is_estimated_from_a_script_and_deepspeed_s_settings() {
     let answer = json(&["training-time", "estimate", "gpt2-xl", &zero, "--gpus", "8", "--json"]);
     assert_eq!((answer["sharding"].as_str(), answer["micro_batch"].as_u64()), (Some("parameters"), Some(2)));
     assert_eq!((answer["global_batch"].as_u64(), answer["dp"].as_u64()), (Some(256), Some(8)));
+    let packed = write(&folder, "ds_config.json.gz", gzipped(&fs::read(&zero).unwrap()));
+    let unpacked = json(&["training-time", "estimate", "gpt2-xl", &packed, "--gpus", "8", "--json"]);
+    assert!(answer["step_us"].is_number() && unpacked["step_us"] == answer["step_us"], "{unpacked}");
     let alone = collectune(&["training-time", "estimate", &zero]);
     assert!(text(&alone.stderr).contains("DeepSpeed's configuration has no model"), "{}", text(&alone.stderr));
     assert_eq!(alone.status.code(), Some(1));

@@ -51,7 +51,24 @@ fn parameters_and_flop_of_published_models_are_exact_with_shared_data() {
         assert_eq!(found, counts, "{name}");
         assert_eq!(model.attention_flop_per_token(sequence), attention_flop, "{name}");
         assert_eq!(model.training_flop_per_token(sequence), training_flop, "{name}");
+        let notes = models::read_file(&real::text(&format!("step/configs/{file}.json"))).unwrap().notes;
+        let parallel = "These keys are not used: use_parallel_residual";
+        let expected = if file.starts_with("gpt-neox") { vec![parallel] } else { vec![] };
+        assert_eq!(notes, expected, "{name}");
     }
+}
+
+#[test]
+fn keys_of_a_config_that_may_weigh_something_are_named() {
+    let notes = |more: &str| {
+        let text = LLAMA.replace("\"vocab_size\": 100", &format!("\"vocab_size\": 100, {more}"));
+        models::read_file(&text).unwrap().notes
+    };
+    assert_eq!(
+        notes("\"num_kv_shared_layers\": 8, \"altup\": [1], \"eos_token_id\": 2"),
+        ["These keys are not used: num_kv_shared_layers, altup"]
+    );
+    assert_eq!(notes("\"num_kv_shared_layers\": 0, \"altup\": [], \"rope_theta\": 1e6"), Vec::<String>::new());
 }
 
 #[test]

@@ -292,12 +292,46 @@ fn roots_are_kept_apart() {
     let files = [("a_ring_ll_c8.log", of("0")), ("b_ring_ll_c8.log", of("5"))];
     let (rows, ..) = read(&of("5"), "ring_ll_c8.log", None);
     assert_eq!(rows.len(), 3);
+    assert_eq!(sets_of(&files), (vec![("root 0".to_owned(), 3), ("root 5".to_owned(), 3)], 3));
+}
+
+/// The sets that logs fall into, with the rows that are studied.
+fn sets_of(files: &[(&str, String)]) -> (Vec<(String, u64)>, usize) {
     let named: Vec<FileToLoad> =
-        (0..).zip(&files).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None }).collect();
+        (0..).zip(files).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None }).collect();
     let bytes = files.iter().map(|(_, text)| text.clone().into_bytes().into()).collect();
     let opened = read_files(&named, bytes, &mut Silent);
-    let sets: Vec<(&str, u64)> = opened.sets.all.iter().map(|set| (&*set.label, set.rows)).collect();
-    assert_eq!((sets, opened.rows.len()), (vec![("root 0", 3), ("root 5", 3)], 3));
+    (opened.sets.all.into_iter().map(|set| (set.label, set.rows)).collect(), opened.rows.len())
+}
+
+#[test]
+fn runs_with_other_transports_are_kept_apart() {
+    let command = |variables: &str| format!("$ mpirun -np 2 {variables} ./all_reduce_perf -b 1M\n{}", log());
+    let said = |name: &str| format!("secret-a:7:7 [0] NCCL INFO {name} set by environment to 1.\n");
+    let within = |lines: &str| format!("{START}{lines}{HEADER}{}\n{END}", ROWS.join("\n"));
+    let forced = "-x NCCL_ALGO=Ring -x NCCL_PROTO=LL128 -x NCCL_MIN_NCHANNELS=8 -x NCCL_MAX_NCHANNELS=8";
+    let default = |text: String| ("a_default.log", text);
+    let ring = |text: String| ("b_ring_ll128_c8.log", text);
+    let apart = vec![("NCCL_P2P_DISABLE=1".to_owned(), 3), ("default environment".to_owned(), 3)];
+    for [one, other] in [
+        [command("-x NCCL_P2P_DISABLE=1"), command(forced)],
+        [command("-x NCCL_P2P_DISABLE=1"), command("")],
+        [within(&said("NCCL_P2P_DISABLE")), within(&said("NCCL_DEBUG_FILE"))],
+        [
+            within(&said("NCCL_P2P_DISABLE")),
+            within("secret-a:7:7 [0] NCCL INFO ncclCommInitRank comm 0x1 - Init COMPLETE\n"),
+        ],
+    ] {
+        assert_eq!(sets_of(&[default(one), ring(other)]), (apart.clone(), 3));
+    }
+    // Nothing contradicts a log that shows no variable, and what makes an algorithm possible is no other transport.
+    for [one, other] in [
+        [command("-x NCCL_P2P_DISABLE=1"), log()],
+        [command("-x NCCL_P2P_DISABLE=1"), command("-x NCCL_P2P_DISABLE=1 -x NCCL_NVLS_ENABLE=1")],
+        [command("-x NCCL_DEBUG=INFO"), command(forced)],
+    ] {
+        assert_eq!(sets_of(&[default(one), ring(other)]), (vec![], 6));
+    }
 }
 
 #[test]

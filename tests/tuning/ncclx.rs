@@ -252,10 +252,15 @@ fn an_export_says_which_sizes_change_sides() {
     assert!(exact.loading.contains("export NCCLX_TUNER_CONFIG_FILE=/absolute/path/ncclx_tuner.csv\n"));
     let at_size = exact.rows.iter().find(|row| row.sizes == [65536]).unwrap();
     assert_eq!((at_size.min_bytes, at_size.max_bytes), (65536, 65551));
-    // A size between two multiples of the ranks can't have a rule.
-    let lost = of((3, 24), &[(65536, Protocol::Ll), (49152, Protocol::Simple)]);
-    assert!(lost.files[0].text.ends_with("nLocalRanks\nallreduce,[2048,2048],ring,simple,8,3,8\n"), "{lost:?}");
-    assert!(lost.files[0].text.contains(" 65536 to 65543\n"), "{lost:?}");
+    // A size between two multiples of the ranks has the rule of those with as many whole bytes per rank.
+    let between = of((3, 24), &[(49152, Protocol::Simple), (65536, Protocol::Ll)]);
+    let rules = "nLocalRanks\nallreduce,[2048,2048],ring,simple,8,3,8\nallreduce,[2730,2730],ring,ll,8,3,8\n";
+    assert!(between.files[0].text.ends_with(rules), "{between:?}");
+    assert!(!between.files[0].text.contains(" 65536 to"), "{between:?}");
+    // Two sizes that no line can part: the rule of the lower one has both.
+    let both = of((3, 24), &[(49152, Protocol::Simple), (49160, Protocol::Ll)]);
+    assert!(both.files[0].text.ends_with("nLocalRanks\nallreduce,[2048,2048],ring,simple,8,3,8\n"), "{both:?}");
+    assert!(both.files[0].text.contains(" 49160 to 49175\n"), "{both:?}");
 }
 
 proptest! {

@@ -279,4 +279,9 @@ fn channels_beyond_those_that_were_measured_are_not_deployed() {
         trained.answer.iter().filter(|answer| answer.decision == Decision::Deploy).collect();
     assert_eq!(trained.answer.len(), 15);
     assert!(deployed.iter().all(|answer| answer.support != PredictionSupport::Extrapolated), "{deployed:?}");
+    // Nothing that was left out says how wrong a model is beyond the measured channels.
+    let mut beyond =
+        trained.answer.iter().filter(|answer| answer.support == PredictionSupport::Extrapolated).peekable();
+    assert!(beyond.peek().is_some());
+    assert!(beyond.all(|answer| answer.gain.is_none() && answer.interval_90.is_none()));
 }

@@ -109,23 +109,10 @@ fn terms() -> impl TypedValueParser<Value = Terms> {
 
 const READS: files::Reads = files::Reads::Of(Workbench::TrainingTime);
 
-/// The notes beside an answer: written to stderr at once, and listed in its JSON.
-#[derive(Default)]
-pub(super) struct Notes(pub(super) Vec<String>);
-
-impl Notes {
-    pub(super) fn say(&mut self, note: impl Into<String>) {
-        let note = note.into();
-        terminal::say("note", &note);
-        self.0.push(note);
-    }
-}
-
 /// The study and files that a command works on.
 pub(super) struct Opened {
     pub(super) study: TrainingTimeStudy,
     pub(super) settings: Settings,
-    pub(super) notes: Notes,
 }
 
 impl BundleArguments {
@@ -135,7 +122,6 @@ impl BundleArguments {
     pub(super) fn open(&self) -> Result<Opened, CliError> {
         let paths: Vec<PathBuf> = self.bundle.iter().chain(&self.run).chain(&self.calibrate).cloned().collect();
         let opened = files::read_untold(&paths, &Measured::default(), READS)?;
-        let mut notes = Notes::default();
         let taken: Vec<u32> = opened.parts.samples.iter().map(|(id, _)| *id).collect();
         let mut dropped = DroppedFiles::new(opened.parts.samples.into_iter().map(|(_, file)| file).collect());
         self.answer(&mut dropped)?;
@@ -150,18 +136,21 @@ impl BundleArguments {
                     terminal::say("error", &why);
                     broken += 1;
                 }
-                (_, Some(why)) => notes.say(format!("not used: {why}")),
+                (_, Some(why)) => terminal::say("note", &format!("not used: {why}")),
                 (Outcome::Loaded { format, .. } | Outcome::Known { format, .. }, None) if !taken.contains(&file.id) => {
-                    notes.say(format!("{} is not used: it holds {format}, of which no step is made", file.name));
+                    terminal::say(
+                        "note",
+                        &format!("{} is not used: it holds {format}, of which no step is made", file.name),
+                    );
                 }
                 (_, None) => files::tell(file, READS, &paths),
             }
         }
-        broken += say_files(study.bundle(), &opened.files, &mut notes);
+        broken += say_files(study.bundle(), &opened.files);
         let bundle = study.bundle();
-        bundle.notes.iter().for_each(|note| notes.say(note));
-        bundle.questions.iter().for_each(|question| notes.say(asked(question)));
-        let run = self.chosen(&study, &mut notes)?;
+        terminal::say_notes(&bundle.notes);
+        terminal::say_notes(bundle.questions.iter().map(asked));
+        let run = self.chosen(&study)?;
         if broken > 0 {
             return refuse(format!(
                 "{} can't be used, so nothing is predicted: mend what is said above, give it no more, or leave a file of the \
@@ -174,7 +163,7 @@ impl BundleArguments {
         let cluster = match &self.cluster {
             None => {
                 if usual.is_none() && bundle.clusters.len() > 1 {
-                    notes.say(format!("the first of {} is taken; --cluster takes another", held()));
+                    terminal::say("note", &format!("the first of {} is taken; --cluster takes another", held()));
                 }
                 usual.unwrap_or(0)
             }
@@ -188,7 +177,7 @@ impl BundleArguments {
             let others = bundle.clusters.iter().enumerate().filter(|(at, _)| *at != cluster);
             let others = joined(others.map(|(_, other)| &other.name));
             if !others.is_empty() {
-                notes.say(format!("the samples of {others} are not used; --cluster takes others"));
+                terminal::say("note", &format!("the samples of {others} are not used; --cluster takes others"));
             }
         }
         let stands_in = self.cluster.is_some();
@@ -209,7 +198,7 @@ impl BundleArguments {
             seed: self.seed,
             ..Settings::default()
         };
-        Ok(Opened { study, settings, notes })
+        Ok(Opened { study, settings })
     }
 
     /// Answers what is asked of files, by their paths or the ends of these. Any file can be left out.
@@ -273,12 +262,15 @@ impl BundleArguments {
         }
     }
 
-    fn chosen(&self, study: &TrainingTimeStudy, notes: &mut Notes) -> Result<Option<Run>, CliError> {
+    fn chosen(&self, study: &TrainingTimeStudy) -> Result<Option<Run>, CliError> {
         let runs = &study.bundle().runs;
         let Some(path) = &self.run else {
             if let [first, _, ..] = runs.as_slice() {
                 let all = runs.len();
-                notes.say(format!("of {all} run configurations {} is taken; --run takes another", first.run.name));
+                terminal::say(
+                    "note",
+                    &format!("of {all} run configurations {} is taken; --run takes another", first.run.name),
+                );
             }
             return Ok(runs.first().map(|configured| configured.run.clone()));
         };
@@ -293,7 +285,7 @@ impl BundleArguments {
                     let others = runs.iter().map(|configured| &configured.run.name);
                     let others = joined(others.filter(|other| **other != found.run.name));
                     if !others.is_empty() {
-                        notes.say(format!("run configurations that are not used: {others}"));
+                        terminal::say("note", &format!("run configurations that are not used: {others}"));
                     }
                     return Ok(Some(found.run.clone()));
                 }
@@ -322,7 +314,7 @@ fn asked(question: &FileQuestion) -> String {
 }
 
 /// Says what became of the bundle's files, as the page's table of files does: the number of those that can't be used.
-fn say_files(bundle: &Bundle, read: &[FileReport], notes: &mut Notes) -> u64 {
+fn say_files(bundle: &Bundle, read: &[FileReport]) -> u64 {
     let mut broken = 0;
     for file in &bundle.files {
         let path = &file.path;
@@ -331,43 +323,48 @@ fn say_files(bundle: &Bundle, read: &[FileReport], notes: &mut Notes) -> u64 {
                 terminal::say("error", &format!("{path}: {why}"));
                 broken += 1;
             }
-            FileUse::KnownUnused(why) => notes.say(format!("{path} is not used: {why}")),
+            FileUse::KnownUnused(why) => terminal::say("note", &format!("{path} is not used: {why}")),
             FileUse::Used | FileUse::Asked => {}
         }
-        // Those of how it was read have been said, and stand in the JSON with the others.
+        // Notes on how a file was read have been said.
         let told = read.iter().find(|known| known.name == *path).map(|known| match &known.outcome {
             Outcome::Loaded { notes, .. } | Outcome::Known { notes, .. } => notes.as_slice(),
             _ => &[],
         });
         for note in &file.notes {
-            let sentence = format!("{path}: {note}");
-            if told.is_some_and(|told| told.contains(note)) { notes.0.push(sentence) } else { notes.say(sentence) }
+            if !told.is_some_and(|told| told.contains(note)) {
+                terminal::say("note", &format!("{path}: {note}"));
+            }
         }
         if file.duplicate_rows > 0 && file.duplicate_rows < file.rows {
             let rows = count(file.duplicate_rows as u64, "row");
-            notes.say(format!("{path}: {rows} of {} stand in an earlier file as well, and count once", file.rows));
+            terminal::say(
+                "note",
+                &format!("{path}: {rows} of {} stand in an earlier file as well, and count once", file.rows),
+            );
         }
     }
     broken
 }
 
 /// Notes before training: what was not sampled as the run needs it, and odd samples.
-fn say_needs(study: &TrainingTimeStudy, notes: &mut Notes) -> Result<(), CliError> {
-    study.notes().into_iter().for_each(|note| notes.say(note));
-    for need in study.needs() {
-        notes.say(need.sentence);
-    }
+fn say_needs(study: &TrainingTimeStudy) -> Result<(), CliError> {
+    terminal::say_notes(study.notes());
+    terminal::say_notes(study.needs().into_iter().map(|need| need.sentence));
     let coverage = study.coverage()?;
     for sampling in &study.bundle().samplings {
-        notes.say(match coverage.iter().find(|known| known.function == sampling.function) {
-            Some(known) => format!(
-                "of the sampling of {}, {} of {} points are there that can be",
-                known.function,
-                grouped(known.sampled as u64),
-                grouped(known.intended.saturating_sub(known.impossible) as u64)
-            ),
-            None => format!("of the sampling of {} there are no samples", sampling.function),
-        });
+        terminal::say(
+            "note",
+            &match coverage.iter().find(|known| known.function == sampling.function) {
+                Some(known) => format!(
+                    "of the sampling of {}, {} of {} points are there that can be",
+                    known.function,
+                    grouped(known.sampled as u64),
+                    grouped(known.intended.saturating_sub(known.impossible) as u64)
+                ),
+                None => format!("of the sampling of {} there are no samples", sampling.function),
+            },
+        );
     }
     let flags = &study.health()?.flags;
     // What says that times have another unit comes first.
@@ -384,17 +381,17 @@ fn say_needs(study: &TrainingTimeStudy, notes: &mut Notes) -> Result<(), CliErro
         let rest = odd.len().saturating_sub(files::TOLD);
         let more = if rest > 0 { format!(", and {rest} more") } else { String::new() };
         let odd = odd.into_iter().take(files::TOLD).collect::<Vec<_>>().join(", ");
-        notes.say(format!("odd samples, on which predictions are suspect: {odd}{more}"));
+        terminal::say("note", &format!("odd samples, on which predictions are suspect: {odd}{more}"));
     }
     Ok(())
 }
 
 /// Learns what the settings need, on all processors.
-pub(super) fn learn(study: &mut TrainingTimeStudy, settings: Settings, notes: &mut Notes) -> Result<(), CliError> {
+pub(super) fn learn(study: &mut TrainingTimeStudy, settings: Settings) -> Result<(), CliError> {
     study.choose(settings).map_err(with_remedy)?;
-    say_needs(study, notes)?;
+    say_needs(study)?;
     for (of, why) in study.library()?.unusable() {
-        notes.say(format!("the saved regressor of {of} is not used: {why}"));
+        terminal::say("note", &format!("the saved regressor of {of} is not used: {why}"));
     }
     let jobs: Vec<u32> = study.rounds()?.concat().into_iter().map(|(job, _)| job).collect();
     let study: &TrainingTimeStudy = study;
@@ -404,7 +401,7 @@ pub(super) fn learn(study: &mut TrainingTimeStudy, settings: Settings, notes: &m
 }
 
 /// The calibration that was asked for, told in words besides.
-pub(super) fn calibration(study: &TrainingTimeStudy, notes: &mut Notes) -> Result<Option<Calibration>, CliError> {
+pub(super) fn calibration(study: &TrainingTimeStudy) -> Result<Option<Calibration>, CliError> {
     let Some((table, _)) = study.settings().calibrate else { return Ok(None) };
     let ran_on = study.ran_on(table).ok_or_else(|| {
         told(
@@ -419,7 +416,7 @@ pub(super) fn calibration(study: &TrainingTimeStudy, notes: &mut Notes) -> Resul
         if let Some(run) = settings.run.as_ref().or(search) {
             let applied = found.applied(&run.model, settings.calibrate_anyway);
             let remedy = if applied.is_used { "" } else { "; --calibrate-anyway uses the coefficients" };
-            notes.say(format!("{}{remedy}", found.sentence(ran_on, study.samples_of(), &applied)));
+            terminal::say("note", &format!("{}{remedy}", found.sentence(ran_on, study.samples_of(), &applied)));
         }
         for (step, why) in found.left_out.iter().take(files::TOLD) {
             terminal::say("warning", &format!("measured step {step} is left out: {why}"));

@@ -68,7 +68,7 @@ pub(in crate::cli) struct Layouts {
 
 impl Layouts {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let Opened { mut study, mut settings, mut notes } = self.bundle.open()?;
+        let Opened { mut study, mut settings } = self.bundle.open()?;
         let run = settings.run.take().ok_or_else(|| told("a run configuration is needed: --run CONFIG"))?;
         let of_gpu = study.bundle().memory_gib(&run, settings.cluster);
         let mut question = SearchSettings::new(run, 1, self.batch);
@@ -80,14 +80,14 @@ impl Layouts {
         question.memory_gib = self.memory.or(of_gpu);
         (question.reserve_gib, question.best, question.everything) = (settings.reserve_gib, self.best, self.all);
         settings.search = Some(question);
-        bundle::learn(&mut study, settings, &mut notes)?;
-        let calibration = bundle::calibration(&study, &mut notes)?;
+        bundle::learn(&mut study, settings)?;
+        let calibration = bundle::calibration(&study)?;
         let searched = study
             .searched(calibration.as_ref(), &mut Silent, &mut |_| ControlFlow::Continue(()))
             .map_err(bundle::with_remedy)?;
         let found = searched.map(|searched| searched.found).unwrap_or_default();
         if self.bundle.json {
-            return terminal::write_json(&json(&found, &notes.0));
+            return terminal::write_json(&json(&found));
         }
         if let Some(why) = found.nothing() {
             terminal::say("note", &why);
@@ -116,7 +116,7 @@ fn for_people(found: &SearchResult) -> String {
     text
 }
 
-fn json(found: &SearchResult, notes: &[String]) -> impl Serialize {
+fn json(found: &SearchResult) -> impl Serialize {
     let mut dropped = Map::new();
     for (reason, count) in found.dropped.iter() {
         dropped.insert(reason.key().to_owned(), count.into());
@@ -135,7 +135,7 @@ fn json(found: &SearchResult, notes: &[String]) -> impl Serialize {
         /// The meaning of the spreads in the rows.
         spread: found.basis.title(),
         /// The notes that were also written to stderr.
-        notes: notes,
+        notes: terminal::said(),
     }
 }
 

@@ -37,14 +37,14 @@ pub(in crate::cli) struct Step {
 
 impl Step {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let Opened { mut study, settings, mut notes } = self.bundle.open()?;
-        bundle::learn(&mut study, settings, &mut notes)?;
-        let calibration = bundle::calibration(&study, &mut notes)?;
+        let Opened { mut study, settings } = self.bundle.open()?;
+        bundle::learn(&mut study, settings)?;
+        let calibration = bundle::calibration(&study)?;
         let outcome = study.outcome(calibration.as_ref()).map_err(bundle::with_remedy)?;
-        needs::points(&outcome.plan).into_iter().for_each(|need| notes.say(need.sentence));
+        terminal::say_notes(needs::points(&outcome.plan).into_iter().map(|need| need.sentence));
         let samples = study.bundle().clusters.get(study.settings().cluster);
         if self.bundle.json {
-            return terminal::write_json(&json(&outcome, calibration.as_ref(), samples, &notes.0));
+            return terminal::write_json(&json(&outcome, calibration.as_ref(), samples));
         }
         let stands_in = samples.and_then(|samples| study.bundle().stands_in(&outcome.plan.run, samples));
         terminal::write(&for_people(&outcome, stands_in))
@@ -88,12 +88,7 @@ fn for_people(outcome: &Outcome, stands_in: Option<String>) -> String {
 }
 
 /// The JSON output; unknown values are null.
-fn json(
-    outcome: &Outcome,
-    calibration: Option<&Calibration>,
-    samples: Option<&Cluster>,
-    notes: &[String],
-) -> impl Serialize {
+fn json(outcome: &Outcome, calibration: Option<&Calibration>, samples: Option<&Cluster>) -> impl Serialize {
     let stage = |(index, stage): (usize, &StageTime)| {
         // Parity's stages are kinds of stages, and have no memory of their own.
         let memory = outcome.memory.get(index).filter(|_| outcome.memory.len() == outcome.step.stages.len());
@@ -145,7 +140,7 @@ fn json(
         calibration_is_used: outcome.applied.as_ref().map(|applied| applied.is_used),
         calibration_helps: outcome.applied.as_ref().map(|applied| applied.helps),
         /// The notes that were also written to stderr.
-        notes: notes,
+        notes: terminal::said(),
     }
 }
 

@@ -127,8 +127,6 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
         notes.push(super::NO_FP32.to_owned());
     }
     unused.extend(fields.rest().map(|(key, ..)| key.to_owned()));
-    if !unused.is_empty() {
-        notes.push(format!("These keys are not used: {}", unused.join(", ")));
-    }
+    notes.extend(super::unused_keys(&unused));
     Ok(ModelFile { training, missing, notes, ..ModelFile::default() })
 }

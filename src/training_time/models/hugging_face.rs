@@ -6,7 +6,10 @@ use super::{
     ModelFileError,
     transformer::{Attention, FeedForward, Layer, MOST_PREDICTION_LAYERS, Norm, Transformer},
 };
-use crate::text::yaml::{Fields, KeyError, Node};
+use crate::text::{
+    excerpt,
+    yaml::{Fields, KeyError, Node},
+};
 
 type Result<T> = std::result::Result<T, ModelFileError>;
 
@@ -42,6 +45,57 @@ const FAMILIAR: [&str; 10] = [
 /// What a decoder is made of at least.
 const NEEDED: [&str; 5] =
     ["hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"];
+
+/// Keys that change neither the sizes of a model nor what a step computes beside its products; with those that end in
+/// `_token_id`, `_eps`, `_coef`, `pdrop` or `dropout`, and those that begin with `_`, `rope_`, `rotary_` or `summary_`.
+const WITHOUT_WEIGHT: [&str; 36] = [
+    "activation_function",
+    "architectures",
+    "auto_map",
+    "aux_loss_alpha",
+    "dtype",
+    "ep_size",
+    "hidden_act",
+    "hidden_activation",
+    "initial_context_length",
+    "initializer_range",
+    "layer_norm_epsilon",
+    "max_position_embeddings",
+    "max_sequence_length",
+    "model_type",
+    "n_ctx",
+    "n_group",
+    "n_positions",
+    "norm_topk_prob",
+    "output_attentions",
+    "output_hidden_states",
+    "output_router_logits",
+    "partial_rotary_factor",
+    "pretraining_tp",
+    "quantization_config",
+    "reorder_and_upcast_attn",
+    "return_dict",
+    "routed_scaling_factor",
+    "scale_attn_weights",
+    "scoring_func",
+    "seq_aux",
+    "swiglu_limit",
+    "task_specific_params",
+    "topk_group",
+    "topk_method",
+    "torch_dtype",
+    "transformers_version",
+];
+
+/// A key of those, or one that says nothing: `false`, 0, or an empty list.
+fn is_without_weight(key: &str, value: &Node) -> bool {
+    WITHOUT_WEIGHT.contains(&key)
+        || ["_token_id", "_eps", "_coef", "pdrop", "dropout", "_cache"].iter().any(|end| key.ends_with(end))
+        || ["_", "rope_", "rotary_", "summary_"].iter().any(|start| key.starts_with(start))
+        || matches!(value.text(), Some("false" | "null" | "0" | "0.0" | ""))
+        || value.is_null()
+        || value.items().is_some_and(<[Node]>::is_empty)
+}
 
 /// Whether a mapping is such a configuration.
 pub(super) fn is_one(root: &Node) -> bool {
@@ -117,18 +171,18 @@ pub(super) fn text_part(root: &Node) -> Option<&Node> {
     root.get("text_config").filter(|of| of.get("model_type").is_some())
 }
 
-/// Reads a configuration.
+/// Reads a configuration. Answers as well which of its keys may weigh something, and are not used.
 ///
 /// # Errors
 /// Returns an error if its architecture is not known, a size is missing, or sizes contradict each other.
-pub(super) fn read(root: &Node) -> Result<Transformer> {
+pub(super) fn read(root: &Node) -> Result<(Transformer, Vec<String>)> {
     let root = text_part(root).unwrap_or(root);
     let mut fields = Fields::of(root, "the configuration")?;
     let model_type = fields.needed("model_type", "the architecture's name")?.word("model_type")?.to_owned();
     if !MODEL_TYPES.contains(&model_type.as_str()) {
         let found = FAMILIAR.iter().filter(|key| root.get(key).is_some()).copied().collect();
         let missing = NEEDED.iter().filter(|key| root.get(key).is_none()).copied().collect();
-        return Err(ModelFileError::UnknownType { model_type: crate::text::excerpt(&model_type), found, missing });
+        return Err(ModelFileError::UnknownType { model_type: excerpt(&model_type), found, missing });
     }
     let mut reader = Reader { fields, root, missing: Vec::new() };
     let model = match model_type.as_str() {
@@ -140,7 +194,8 @@ pub(super) fn read(root: &Node) -> Result<Transformer> {
     if !reader.missing.is_empty() {
         return Err(ModelFileError::Missing { model_type, keys: reader.missing });
     }
-    Ok(model)
+    let unused = reader.fields.rest().filter(|(key, _, value)| !is_without_weight(key, value));
+    Ok((model, unused.map(|(key, ..)| excerpt(key)).collect()))
 }
 
 /// Layers one by one become runs of equal ones.
@@ -294,15 +349,15 @@ fn deepseek(reader: &mut Reader<'_>) -> Result<Transformer> {
     Ok(model)
 }
 
-/// A layer as GPT-2 has it.
-fn gpt_layer(heads: u32, width: u32, feed_forward: u32) -> Layer {
+/// A layer as GPT-2 has it; `has_bias` is that of its attention.
+fn gpt_layer(heads: u32, width: u32, feed_forward: u32, has_bias: bool) -> Layer {
     Layer {
         attention: Attention::Grouped {
             heads,
             kv_heads: heads,
             width,
-            has_bias: true,
-            has_output_bias: true,
+            has_bias,
+            has_output_bias: has_bias,
             has_qk_norms: false,
             has_sinks: false,
             window: None,
@@ -327,7 +382,7 @@ fn gpt2(reader: &mut Reader<'_>) -> Result<Transformer> {
         is_tied: reader.flag("tie_word_embeddings", true)?,
         positions,
         norm: Norm::Layer,
-        layers: vec![(gpt_layer(heads, width, inner), layers)],
+        layers: vec![(gpt_layer(heads, width, inner, true), layers)],
         prediction_layers: 0,
     })
 }
@@ -338,13 +393,14 @@ fn gpt_neox(reader: &mut Reader<'_>) -> Result<Transformer> {
     let heads = reader.count("num_attention_heads")?;
     let width = reader.head_width(hidden, heads, "num_attention_heads")?;
     let inner = reader.count("intermediate_size")?;
+    let has_bias = reader.flag("attention_bias", true)?;
     Ok(Transformer {
         hidden,
         vocabulary: reader.count("vocab_size")?,
         is_tied: reader.flag("tie_word_embeddings", false)?,
         positions: 0,
         norm: Norm::Layer,
-        layers: vec![(gpt_layer(heads, width, inner), layers)],
+        layers: vec![(gpt_layer(heads, width, inner, has_bias), layers)],
         prediction_layers: 0,
     })
 }

@@ -89,5 +89,5 @@ pub const KNOWN: [(&str, &str); 15] = [
 pub fn known(name: &str) -> Result<Transformer, ModelFileError> {
     let found = KNOWN.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
     let (_, text) = found.ok_or(ModelFileError::NotAModel)?;
-    hugging_face::read(&yaml::parse(text)?)
+    Ok(hugging_face::read(&yaml::parse(text)?)?.0)
 }

@@ -16,9 +16,12 @@ pub use self::{
     known::{KNOWN, known},
     transformer::{Attention, FeedForward, Layer, MOST_PREDICTION_LAYERS, Matrix, Norm, Transformer},
 };
-use crate::text::{
-    toml::{self, TomlError},
-    yaml::{self, KeyError, YamlError},
+use crate::{
+    text::{
+        toml::{self, TomlError},
+        yaml::{self, KeyError, YamlError},
+    },
+    units::first_of,
 };
 
 /// A note on a training in single precision.
@@ -144,6 +147,12 @@ pub fn read_file(text: &str) -> Result<ModelFile, ModelFileError> {
     if is_model(&root) { of(&root) } else { Err(ModelFileError::NotAModel) }
 }
 
+/// The note on keys of a file that are not used; `None` where there are none.
+fn unused_keys(keys: &[String]) -> Option<String> {
+    const LISTED: usize = 20;
+    (!keys.is_empty()).then(|| format!("These keys are not used: {}", first_of(LISTED, keys, String::clone)))
+}
+
 /// The model of a file, as [`read_file`] reads it.
 ///
 /// # Errors
@@ -163,8 +172,9 @@ pub fn of(root: &yaml::Node) -> Result<ModelFile, ModelFileError> {
     if deepspeed::is_one(root) {
         return deepspeed::read(root);
     }
-    let model = hugging_face::read(root)?;
+    let (model, unused) = hugging_face::read(root)?;
     let note = "It is a model for texts and others (text_config): what reads images or sound is left out";
-    let notes = hugging_face::text_part(root).map(|_| note.to_owned()).into_iter().collect();
+    let part = hugging_face::text_part(root).map(|_| note.to_owned());
+    let notes = part.into_iter().chain(unused_keys(&unused)).collect();
     Ok(ModelFile { model: Some(model), notes, ..ModelFile::default() })
 }

@@ -99,6 +99,7 @@ fn of_nccl_tests(value: &Value) -> SweepLog {
         if variable.starts_with("NCCL_") {
             run.settings.take(variable);
         }
+        run.settings.show();
         run.is_whole_environment = true;
     }
     run.library = count(value, "nccl_version").map(version);

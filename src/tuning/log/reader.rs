@@ -90,6 +90,10 @@ impl Reader {
                 *self.run.decided.entry(decision).or_default() += 1;
             }
             self.version(text);
+            // The subsystem of this line and that of variables are both on where nobody chooses others.
+            if text.contains(" Init COMPLETE") && !self.is_measured() {
+                self.run.settings.show();
+            }
         }
         self.log.is_rccl |= text.contains("rccl-tests") || text.contains("RCCL");
         if text.contains("NCCL_") {
@@ -256,9 +260,11 @@ impl Reader {
             .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
             .find_map(|word| Collective::parse(word.strip_suffix("_perf")?));
         if self.is_measured() {
+            self.next.show();
             self.next_collective = name.or(self.next_collective);
-        } else if self.run.collective.is_none() {
-            self.run.collective = name;
+        } else {
+            self.run.settings.show();
+            self.run.collective = self.run.collective.or(name);
         }
     }
 

@@ -190,6 +190,7 @@ impl LoggedRun {
         origin.library(family, self.library.as_deref().unwrap_or_default());
         origin.launches(self.launches[0], self.launches[1]);
         origin.gpus(&self.devices.gpus);
+        origin.environment(self.settings.transports().as_deref());
         if self.devices.is_whole() {
             origin.nodes(self.devices.hosts.iter().copied());
         }

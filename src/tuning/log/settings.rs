@@ -1,10 +1,10 @@
 //! The settings that were asked of the library: environment variables, wherever a log echoes them.
 
-use std::num::NonZero;
+use std::{collections::BTreeMap, num::NonZero};
 
 use crate::{
     collective::{Algorithm, Collective, Protocol},
-    tuning::read::Asked,
+    tuning::{origin::TRANSPORT_VARIABLES, read::Asked},
 };
 
 /// The variables that choose algorithm, protocol and channels, as far as they were seen.
@@ -18,6 +18,10 @@ pub(super) struct Settings {
     p2p_channels: [Option<u32>; 2],
     /// A tuner's conf or plugin was named: it asks for something that the log does not show.
     tuner: bool,
+    /// Those of [`TRANSPORT_VARIABLES`] that are set.
+    transports: BTreeMap<&'static str, String>,
+    /// Some variable of the library, or the command of the run, was seen: another one would have been seen as well.
+    is_shown: bool,
 }
 
 /// A variable's value, if it is one word; lists (`ring,tree`) and exclusions (`^LL128`) leave the choice open.
@@ -47,8 +51,19 @@ impl Settings {
         let mut any = false;
         for (key, value) in assignments(text) {
             any |= self.set(key, value);
+            self.is_shown = true;
         }
         any
+    }
+
+    /// The command of the run is there, with the variables that it sets.
+    pub(super) fn show(&mut self) {
+        self.is_shown = true;
+    }
+
+    /// Those of [`TRANSPORT_VARIABLES`] that are set, ascending; `None` where the log does not show any variable.
+    pub(super) fn transports(&self) -> Option<Vec<(&str, &str)>> {
+        self.is_shown.then(|| self.transports.iter().map(|(name, value)| (*name, value.as_str())).collect())
     }
 
     /// Takes back what was set of a variable, as the shell's `unset` does.
@@ -71,7 +86,16 @@ impl Settings {
             "NCCL_MIN_P2P_NCHANNELS" => self.p2p_channels[0] = number,
             "NCCL_MAX_P2P_NCHANNELS" => self.p2p_channels[1] = number,
             "NCCL_TUNER_CONFIG_FILE" | "NCCL_TUNER_PLUGIN" => self.tuner = !value.is_empty(),
-            _ => return false,
+            _ => {
+                if let Ok(place) = TRANSPORT_VARIABLES.binary_search(&key) {
+                    let name = TRANSPORT_VARIABLES[place];
+                    match value {
+                        "" => _ = self.transports.remove(name),
+                        _ => _ = self.transports.insert(name, value.to_owned()),
+                    }
+                }
+                return false;
+            }
         }
         true
     }
@@ -79,12 +103,16 @@ impl Settings {
     /// These settings, and where they say nothing, those of `base`.
     pub(super) fn over(&self, base: &Self) -> Self {
         let pair = |a: [Option<u32>; 2], b: [Option<u32>; 2]| [a[0].or(b[0]), a[1].or(b[1])];
+        let mut transports = base.transports.clone();
+        transports.extend(self.transports.iter().map(|(name, value)| (*name, value.clone())));
         Self {
             algorithm: self.algorithm.or(base.algorithm),
             protocol: self.protocol.or(base.protocol),
             channels: pair(self.channels, base.channels),
             p2p_channels: pair(self.p2p_channels, base.p2p_channels),
             tuner: self.tuner || base.tuner,
+            transports,
+            is_shown: self.is_shown || base.is_shown,
         }
     }
 

@@ -146,6 +146,7 @@ fn plan(
 /// Sets the ends of spans to those that lines of the reader can have. Answers which sizes thereby go with those below
 /// them.
 fn set_sizes_of_lines(spans: &mut Vec<Span>, reader: Reader, scale: Scale) -> Vec<(u64, u64)> {
+    (0..spans.len()).for_each(|index| widen(spans, index, reader, scale));
     let parts = |size: u64| match size {
         0 => Some(0),
         size => sizes_of_line(reader, (0, size - 1), scale).map(|(_, last)| last).and_then(|last| last.checked_add(1)),
@@ -166,6 +167,33 @@ fn set_sizes_of_lines(spans: &mut Vec<Span>, reader: Reader, scale: Scale) -> Ve
         held.is_some()
     });
     moved
+}
+
+/// Widens a rule that no line of the reader can have, such as one of a single size that is no multiple of the ranks, to
+/// the sizes that a line can't part from the first measured one; not where one of them was measured for a neighbour.
+fn widen(spans: &mut [Span], index: usize, reader: Reader, scale: Scale) {
+    let (before, rest) = spans.split_at_mut(index);
+    let Some((span, after)) = rest.split_first_mut() else { return };
+    let is_lost = span.written.is_some() && sizes_of_line(reader, (span.min_bytes, span.max_bytes), scale).is_none();
+    let Some(size) = span.sizes.first().filter(|_| is_lost) else { return };
+    let ranks = u64::from(scale.ranks).max(1);
+    let first = size - size % ranks;
+    let Some(last) = first.checked_add(ranks - 1) else { return };
+    if sizes_of_line(reader, (first, last), scale) != Some((first, last)) {
+        return;
+    }
+    let (below, above) = (before.last_mut(), after.first_mut());
+    let ends_below = |span: &Span| span.sizes.last().is_none_or(|size| *size < first) && span.min_bytes < first;
+    let begins_above = |span: &Span| span.sizes.first().is_none_or(|size| *size > last) && span.max_bytes > last;
+    if below.as_deref().is_none_or(ends_below) && above.as_deref().is_none_or(begins_above) {
+        (span.min_bytes, span.max_bytes) = (first, last);
+        if let Some(below) = below {
+            below.max_bytes = below.max_bytes.min(first - 1);
+        }
+        if let Some(above) = above {
+            above.min_bytes = above.min_bytes.max(last + 1);
+        }
+    }
 }
 
 /// Adds a span above all others. It is merged into the last one if that has the same rule and, for a reader that keeps

@@ -3,14 +3,19 @@
 use std::collections::BTreeSet;
 
 use super::{
-    ExportInput, ExportOptions,
+    ConfFile, ExportInput, ExportOptions,
     plan::{Plan, Span},
 };
 use crate::{
     order::{CompactCollect, CompactSort},
     tuning::{
-        conf::{lint::beside_default, reader::Reader, words::COLLECTIVES},
+        conf::{
+            lint::{Severity, SimilarFindings, alike, beside_default, lint_for},
+            reader::Reader,
+            words::COLLECTIVES,
+        },
         platform::Library,
+        sweep::Sweep,
     },
     units::{Size, count},
 };
@@ -44,6 +49,19 @@ pub(super) fn warnings(plans: &[Plan], basis: &ExportInput<'_>, options: &Export
                 .to_owned(),
         );
     }
+}
+
+/// The lines of a written file that would do nothing or something else where it is deployed, as the check of tuner
+/// files finds them: a configuration that was measured may be one that this version or GPU does not run.
+pub(super) fn without_effect(file: &ConfFile, options: &ExportOptions, sweep: &Sweep) -> Vec<String> {
+    let mut found = lint_for(file.text.as_bytes(), &[options.reader], options.platform(), sweep);
+    found.retain(|finding| finding.severity != Severity::Note);
+    let sentence = |alike: &SimilarFindings<'_>| {
+        let others = alike.lines.len().saturating_sub(1);
+        let more = if others > 0 { format!(" (and {} more)", count(others as u64, "line")) } else { String::new() };
+        format!("{}, line {}{more}: {}", file.name, alike.first.line, alike.first.message)
+    };
+    alike(&found).iter().map(sentence).collect()
 }
 
 /// Whether the file displaces a table of the library, and carries its rows.

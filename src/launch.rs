@@ -35,15 +35,15 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The sizes to ask for, so that those that were printed come out again: nccl-tests rounds down to a multiple of
-    /// the ranks (3840 bytes for 4096 on 24 ranks), so sizes just below powers of two stand for these. Where only one
-    /// of the two is such a size, as in a sweep from 1000 to 1,000,000 bytes, nothing was rounded.
-    pub fn to_cover(first: u64, last: u64) -> Self {
-        let power = |size: u64| size.checked_next_power_of_two().filter(|power| power - size <= power / 10);
-        match (power(first), power(last)) {
-            (Some(first), Some(last)) => Self { first, last },
-            _ => Self { first, last },
-        }
+    /// The sizes to ask for on so many ranks, so that those that were printed come out again: nccl-tests rounds down to a
+    /// multiple of the ranks (3840 bytes for 4096 on 24 ranks), so a multiple just below a power of two stands for it.
+    pub fn to_cover(first: u64, last: u64, ranks: u32) -> Self {
+        let ranks = u64::from(ranks.max(1));
+        let asked = |size: u64| match size.checked_next_power_of_two() {
+            Some(power) if power - size <= power / 10 && !ranks.is_power_of_two() && size % ranks == 0 => power,
+            _ => size,
+        };
+        Self { first: asked(first), last: asked(last) }
     }
 
     /// The options of nccl-tests that ask for these sizes.
@@ -198,9 +198,11 @@ mod tests {
 
     #[test]
     fn sizes_that_nccl_tests_rounded_down_are_asked_for_as_they_were() {
-        assert_eq!(Sizes::to_cover(3840, 536_870_400), Sizes { first: 4096, last: 1 << 29 });
-        assert_eq!(Sizes::to_cover(368_640, 368_640), Sizes { first: 368_640, last: 368_640 });
-        assert_eq!(Sizes::to_cover(4096, u64::MAX).last, u64::MAX);
-        assert_eq!(Sizes::to_cover(1000, 1_000_000), Sizes { first: 1000, last: 1_000_000 });
+        assert_eq!(Sizes::to_cover(3840, 536_870_400, 24), Sizes { first: 4096, last: 1 << 29 });
+        assert_eq!(Sizes::to_cover(368_640, 368_640, 24), Sizes { first: 368_640, last: 368_640 });
+        assert_eq!(Sizes::to_cover(4096, u64::MAX, 24).last, u64::MAX);
+        for ranks in [8, 24] {
+            assert_eq!(Sizes::to_cover(1000, 1_000_000, ranks), Sizes { first: 1000, last: 1_000_000 });
+        }
     }
 }

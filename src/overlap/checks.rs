@@ -72,7 +72,7 @@ pub enum Check {
         of: u64,
         /// Lines of the first such row and of the one that it is equal to.
         lines: [u64; 2],
-        /// Whether there are standard metrics, in which they are equal as well.
+        /// Whether they are equal in the standard metrics as well.
         has_metrics: bool,
     },
     /// Rows with the metrics, duration alone and overlap ratio of another, which took another time.
@@ -203,11 +203,11 @@ pub fn check(dataset: &Dataset) -> Vec<Check> {
 fn equal(overlapped: &[&Kernel], metrics: usize) -> Vec<Check> {
     let of = overlapped.len() as u64;
     let mut checks = Vec::new();
-    let firsts = first_equals(overlapped, metrics);
+    let (firsts, has_metrics) = first_equals(overlapped, metrics);
     let again: Vec<(usize, usize)> = firsts.iter().copied().enumerate().filter(|(at, first)| at != first).collect();
     if let Some((at, first)) = again.first() {
         let lines = [overlapped[*at].line, overlapped[*first].line];
-        checks.push(Check::Equal { rows: again.len() as u64, of, lines, has_metrics: metrics > 0 });
+        checks.push(Check::Equal { rows: again.len() as u64, of, lines, has_metrics });
     }
     // Without metrics a duration alone may be the median of a name's launches.
     if metrics == 0 {

@@ -133,8 +133,9 @@ impl Table {
 fn guarded(text: &str) -> Cow<'_, str> {
     const SEPARATORS: [char; 6] = [',', ';', '\t', '\n', '\r', '|'];
     let begins_unseen = text.starts_with(['\t', '\n', '\r', '\0']);
-    // `-3.5` is a number and no formula; `-3.5+cmd()` is one.
-    if number(text).is_some() || is_interval(text) || !begins_unseen && !text.split(SEPARATORS).any(is_formula) {
+    // `-3.5` is a number and no formula; `-3.5+cmd()` is one, and so may be what a separator leaves of a number.
+    let is_number = !text.contains(SEPARATORS) && (number(text).is_some() || is_interval(text));
+    if is_number || !begins_unseen && !text.split(SEPARATORS).any(is_formula) {
         return text.into();
     }
     let mut safe = String::with_capacity(text.len() + 2);
@@ -237,6 +238,7 @@ mod tests {
 
     #[test]
     fn csv_has_no_formulas() {
+        assert_eq!(guarded("\t+1"), "'\t'+1");
         for (cell, written) in [
             (Cell::Number(-3.5, 1), "-3.5"),
             (Cell::Whole(16_777_216), "16777216"),

@@ -319,7 +319,7 @@ impl Panels<'_> {
         let is_shown =
             |group: &&super::result::Group| (group.collective, group.scale) == (shown.collective, shown.scale);
         let group = self.tuning.study.groups().iter().find(is_shown)?;
-        let sizes = Sizes::to_cover(*group.sizes.first()?, *group.sizes.last()?);
+        let sizes = Sizes::to_cover(*group.sizes.first()?, *group.sizes.last()?, shown.scale.ranks);
         let mut command = Command::new("tuning ab-plan", &[]);
         of_scale(&mut command, shown);
         for (option, path) in ["--plugin", "--conf"].into_iter().zip(&self.settings.paths) {

@@ -247,9 +247,8 @@ fn what_no_library_runs_is_never_chosen() {
     assert!(notes.contains("broadcast on 2 nodes, 16 ranks: TREE/LL is never chosen"), "{notes}");
 }
 
-/// Where all configurations are equally fast, what a model promises of channels that nobody measured is not deployed.
-#[test]
-fn channels_beyond_those_that_were_measured_are_not_deployed() {
+/// A sweep in which all configurations and the default are equally fast, and launches differ by 5 %.
+fn equally_fast(repeats: u32) -> String {
     let mut stream = Stream::new(5);
     let mut near_one = |deviation: f64| 1.0 + deviation * stream.normal();
     let mut csv = "collective,num_nodes,num_gpus,size_bytes,time_ip,busbw_ip,algo,proto,nchannels\n".to_owned();
@@ -261,7 +260,7 @@ fn channels_beyond_those_that_were_measured_are_not_deployed() {
     let configurations: Vec<String> =
         ["RING", "TREE"].into_iter().flat_map(of_algorithm).chain(["DEFAULT,DEFAULT,0".to_owned()]).collect();
     for configuration in &configurations {
-        for _ in 0..3 {
+        for _ in 0..repeats {
             // A launch is fast or slow at all of its sizes.
             let of_launch = near_one(0.05);
             for log2 in 12..27 {
@@ -272,16 +271,25 @@ fn channels_beyond_those_that_were_measured_are_not_deployed() {
             }
         }
     }
-    let mut worker = Executor::default();
-    load(&mut worker, &[("equal.csv", csv.as_bytes())]);
-    let trained = train(&mut worker, &Parameters::default());
-    let deployed: Vec<&Recommendation> =
-        trained.answer.iter().filter(|answer| answer.decision == Decision::Deploy).collect();
-    assert_eq!(trained.answer.len(), 15);
-    assert!(deployed.iter().all(|answer| answer.support != PredictionSupport::Extrapolated), "{deployed:?}");
-    // Nothing that was left out says how wrong a model is beyond the measured channels.
-    let mut beyond =
-        trained.answer.iter().filter(|answer| answer.support == PredictionSupport::Extrapolated).peekable();
-    assert!(beyond.peek().is_some());
-    assert!(beyond.all(|answer| answer.gain.is_none() && answer.interval_90.is_none()));
+    csv
+}
+
+/// What a model promises of channels that nobody measured is not deployed, and has no interval: nothing that validation
+/// left out says how wrong it is there.
+#[test]
+fn channels_beyond_those_that_were_measured_are_not_deployed() {
+    let mut extrapolated = 0;
+    for repeats in [1, 3] {
+        let mut worker = Executor::default();
+        load(&mut worker, &[("equal.csv", equally_fast(repeats).as_bytes())]);
+        let trained = train(&mut worker, &Parameters::default());
+        assert_eq!(trained.answer.len(), 15);
+        let beyond = trained.answer.iter().filter(|answer| answer.support == PredictionSupport::Extrapolated);
+        for answer in beyond {
+            extrapolated += 1;
+            assert_ne!(answer.decision, Decision::Deploy, "{answer:?}");
+            assert!(answer.gain.is_none() && answer.interval_90.is_none(), "{answer:?}");
+        }
+    }
+    assert!(extrapolated > 0);
 }

@@ -99,8 +99,10 @@ pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<KernelT
     let (mut places, mut columns): (Vec<usize>, Vec<String>) =
         standard.map(|(place, name)| (place, (*name).to_owned())).unzip();
     if kind == Kind::Statistics {
-        let unused: Vec<&str> =
-            further(sheet, &[], &mut notes).into_iter().map(|place| sheet.headers()[place].as_str()).collect();
+        let unused: Vec<&str> = further(sheet, &[], times.as_slice().as_flattened(), &mut notes)
+            .into_iter()
+            .map(|place| sheet.headers()[place].as_str())
+            .collect();
         if !unused.is_empty() {
             notes.push(format!(
                 "of slowdown statistics durations and overlap are used, not {}: metrics stand in a table of their own",
@@ -109,7 +111,8 @@ pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<KernelT
         }
         (places, columns) = (Vec::new(), Vec::new());
     } else {
-        let further = further(sheet, &places, &mut notes);
+        let numbers = [times.as_slice().as_flattened(), &places].concat();
+        let further = further(sheet, &places, &numbers, &mut notes);
         if let Some(place) = further.get(MOST_FURTHER) {
             let header = &sheet.headers()[*place];
             let expected = format!("and those behind it are not used: the first {MOST_FURTHER} metrics are");
@@ -167,8 +170,9 @@ fn note_duplicate_rows(sheet: &Sheet, notes: &mut Vec<String>) {
     }
 }
 
-/// Columns that are neither known nor labels, with a number in every row.
-fn further(sheet: &Sheet, standard: &[usize], notes: &mut Vec<String>) -> Vec<usize> {
+/// Columns that are neither known nor labels, with a number in every row; a row without any of the `numbers`, such as
+/// one of units, counts for none.
+fn further(sheet: &Sheet, standard: &[usize], numbers: &[usize], notes: &mut Vec<String>) -> Vec<usize> {
     let known = [ALONE, DURATION, OVERLAP, SLOWDOWN, LABELS].concat();
     let is_open = |column: &usize| {
         let header = sheet.headers()[*column].as_str();
@@ -178,9 +182,11 @@ fn further(sheet: &Sheet, standard: &[usize], notes: &mut Vec<String>) -> Vec<us
             && sheet.headers()[..*column].iter().all(|before| !before.eq_ignore_ascii_case(header))
     };
     let mut numeric = Vec::new();
+    let is_measured =
+        |row: &SheetRow<'_>| numbers.is_empty() || numbers.iter().any(|column| number(row.get(*column)).is_some());
+    let rows = sheet.rows().filter(is_measured).count();
     for column in (0..sheet.headers().len()).filter(is_open) {
-        let lacking = sheet.rows().filter(|row| number(row.get(column)).is_none()).count();
-        let rows = sheet.rows().len();
+        let lacking = sheet.rows().filter(is_measured).filter(|row| number(row.get(column)).is_none()).count();
         if lacking == 0 && rows > 0 {
             numeric.push(column);
         } else if lacking * 2 < rows {

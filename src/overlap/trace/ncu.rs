@@ -30,7 +30,7 @@ pub fn metrics(sheet: &Sheet, problems: Problems) -> Result<KernelTable, String>
         if unit.is_some_and(|unit| !matches!(row.get(unit), "%" | "")) {
             continue;
         }
-        let Some(value) = number(&row.get(value).replace(',', "")) else {
+        let Some(value) = printed(row.get(value)) else {
             let text = "is not a number; the metric was left out";
             reading.problems.push(Problem::new(row.line(), "Metric Value", row.get(value), text));
             continue;
@@ -68,6 +68,18 @@ pub fn metrics(sheet: &Sheet, problems: Problems) -> Result<KernelTable, String>
         }
     }
     Ok(reading)
+}
+
+/// A number as the profiler prints it: commas part thousands, unless what follows them shows that it prints them in
+/// place of the point (`36,55`).
+fn printed(text: &str) -> Option<f64> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let parts_thousands = whole.split(',').skip(1).all(|group| group.len() == 3);
+    if parts_thousands && !decimals.contains(',') {
+        return number(&text.replace(',', ""));
+    }
+    // Points part thousands there: `1.234,5`.
+    number(&text.replace('.', "").replace(',', ".")).filter(|_| text.matches(',').count() == 1)
 }
 
 fn standard(metric: &str) -> Option<usize> {
@@ -123,6 +135,23 @@ mod tests {
                 "line 5, whole line: \"gemm\" has no L1 hit rate; the kernel was left out"
             ]
         );
+    }
+
+    #[test]
+    fn commas_part_thousands_or_stand_for_the_point() {
+        for (text, value) in [
+            ("1,234.5", Some(1234.5)),
+            ("1,234", Some(1234.0)),
+            ("12,345,678", Some(12_345_678.0)),
+            ("36,55", Some(36.55)),
+            ("5,9", Some(5.9)),
+            ("1.234,5", Some(1234.5)),
+            ("66.23", Some(66.23)),
+            ("1,2,3", None),
+            ("n/a", None),
+        ] {
+            assert_eq!(printed(text), value, "{text}");
+        }
     }
 
     #[test]

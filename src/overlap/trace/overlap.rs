@@ -1,6 +1,6 @@
 //! Durations and overlap ratios of the launches of a distributed run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Launch;
 use crate::{
@@ -22,9 +22,9 @@ pub struct Timing {
 }
 
 /// The share of each computing kernel that overlaps communication on its GPU, and its duration alone. The latter is
-/// that of the launch with the same name and number among that name's launches in `alone`, a run without
+/// that of the launch with the same name and number among that name's launches on the same GPU in `alone`, a run without
 /// communication; without such a run, the median of that name's launches in this run that don't overlap.
-pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
+pub fn statistics<'a>(launches: &'a [Launch], alone: Option<&'a [Launch]>) -> Timing {
     let mut communicating: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     let mut timing = Timing::default();
     for launch in launches.iter().filter(|launch| is_communication(&launch.name)) {
@@ -40,16 +40,20 @@ pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
         let end = launch.start_ns + launch.duration_ns;
         busy.get(launch.device.as_str()).map_or(0.0, |busy| busy.covered(launch.start_ns, end))
     };
-    let mut alone_by_name: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let mut alone_by_name: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
+    // The run alone may be of other GPUs than the job: then its first one stands for each.
+    let of_alone: BTreeSet<&str> = alone.into_iter().flatten().map(|launch| launch.device.as_str()).compact_collect();
+    let first = alone.and_then(|alone| alone.first()).map_or("", |launch| launch.device.as_str());
+    let stands_for = |launch: &'a Launch| of_alone.get(launch.device.as_str()).copied().unwrap_or(first);
     match alone {
         Some(alone) => {
             for launch in alone.iter().filter(|launch| !is_communication(&launch.name)) {
-                alone_by_name.entry(&launch.name).or_default().push(launch.duration_ns);
+                alone_by_name.entry((&launch.device, &launch.name)).or_default().push(launch.duration_ns);
             }
         }
         None => {
             for launch in computing().filter(|launch| overlap(launch) == 0.0) {
-                alone_by_name.entry(&launch.name).or_default().push(launch.duration_ns);
+                alone_by_name.entry((first, &launch.name)).or_default().push(launch.duration_ns);
             }
             alone_by_name.values_mut().for_each(|durations| *durations = median(durations).into_iter().collect());
         }
@@ -57,7 +61,8 @@ pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
     let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for launch in computing() {
         let number = seen.entry((&launch.device, &launch.name)).or_default();
-        let known = alone_by_name.get(launch.name.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let key = (stands_for(launch), launch.name.as_str());
+        let known = alone_by_name.get(&key).map(Vec::as_slice).unwrap_or_default();
         let duration = if alone.is_some() { known.get(*number) } else { known.first() };
         *number += 1;
         let Some(alone_ns) = duration.copied() else {
@@ -106,5 +111,22 @@ mod tests {
         let all: Vec<_> = timing.statistics.iter().map(|s| (s.name.as_str(), s.timed.alone_ns)).collect();
         assert_eq!(all, [("gemm", 90.0), ("gemm", 95.0), ("norm", 8.0)]);
         assert_eq!(timing.unknown, 1);
+    }
+
+    #[test]
+    fn a_run_alone_on_several_gpus_tells_each_launch_on_its_own() {
+        let on = |device: &str, launch: Launch| Launch { device: device.into(), ..launch };
+        let alone = [
+            on("0", launch("gemm", 0.0, 90.0)),
+            on("1", launch("gemm", 1.0, 70.0)),
+            on("0", launch("gemm", 100.0, 95.0)),
+            on("1", launch("gemm", 101.0, 75.0)),
+        ];
+        let of = |device: &str| {
+            let job: Vec<Launch> = run().into_iter().map(|launch| on(device, launch)).collect();
+            let timing = statistics(&job, Some(&alone));
+            timing.statistics.iter().map(|s| s.timed.alone_ns).collect::<Vec<_>>()
+        };
+        assert_eq!([of("0"), of("1"), of("elsewhere")], [[90.0, 95.0], [70.0, 75.0], [90.0, 95.0]]);
     }
 }

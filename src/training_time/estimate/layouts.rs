@@ -96,6 +96,10 @@ pub const MOST_GPUS: u64 = 16_384;
 /// Tokens of a sequence that a GPU has at least where sequences are split.
 const LEAST_PART: u32 = 4096;
 
+/// The most ranks over which a sequence, and over which experts are spread in a search.
+const MOST_CONTEXT: u64 = 1024;
+const MOST_EXPERT: u64 = 256;
+
 const DRAWS: usize = 400;
 
 /// The spread of the factors between stacks and GPUs, as parts of their logarithm.
@@ -129,7 +133,7 @@ pub fn search(
     let splits: Vec<(u32, u32)> = divisors(limits.gpus, linked)
         .flat_map(|tensor| {
             let rest = limits.gpus / u64::from(tensor);
-            divisors(rest, 64).map(move |context| (tensor, context))
+            divisors(rest, MOST_CONTEXT).map(move |context| (tensor, context))
         })
         .filter(|(_, context)| *context == 1 || question.sequence / context >= LEAST_PART)
         .filter(|(_, context)| question.sequence.is_multiple_of(*context))
@@ -142,7 +146,7 @@ pub fn search(
         for pipeline in divisors(rest, question.model.depth().into()) {
             let data = rest / u64::from(pipeline);
             let ranks = data * u64::from(*context) * u64::from(*tensor);
-            let experts: Vec<u32> = if has_experts { divisors(ranks, 64).collect() } else { vec![1] };
+            let experts: Vec<u32> = if has_experts { divisors(ranks, MOST_EXPERT).collect() } else { vec![1] };
             for expert in experts {
                 let data = data as u32;
                 let degrees = Degrees { tensor: *tensor, pipeline, context: *context, expert, data, replicate: 1 };
@@ -170,7 +174,7 @@ fn of_degrees(
     found: &mut Vec<RankedLayout>,
 ) {
     let can_interleave = degrees.pipeline > 1 && question.schedule.interleaves();
-    let chunks: &[u32] = if can_interleave { &[1, 2, 3, 4, 6] } else { &[1] };
+    let chunks: &[u32] = if can_interleave { &[1, 2, 3, 4, 5, 6, 8, 10, 12, 16] } else { &[1] };
     let of_replica = question.global_batch / u64::from(degrees.data).max(1);
     if of_replica == 0 {
         *layouts.left_out.entry("dp × the micro-batch").or_default() += 1;
@@ -191,7 +195,8 @@ fn of_degrees(
                     continue;
                 }
                 // What is computed again takes time: where all fits without, it is not looked at.
-                for (recomputation, _) in Recomputation::ALL {
+                let kinds = Recomputation::ALL.into_iter().map(|(kind, _)| kind);
+                for recomputation in kinds.filter(|kind| asked.stack.recomputes(*kind)) {
                     asked.recomputation = recomputation;
                     let memory_bytes = asked.memory().total();
                     if layouts.least_memory_bytes == 0.0 || memory_bytes < layouts.least_memory_bytes {

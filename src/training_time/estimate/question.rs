@@ -327,7 +327,9 @@ impl EstimateSettings {
         let product = of_replica.map(|((size, number), data)| u64::from(size) * u64::from(number) * u64::from(data));
         self.global_batch = file.global_batch.map(u64::from).or(product).or(self.global_batch);
         let each = file.micro_batch.zip(file.micro_batches).map(|(size, number)| u64::from(size) * u64::from(number));
-        self.replica_batch = each.or(self.replica_batch);
+        // Of a batch of all replicas and their number it follows; an accumulation of DeepSpeed's is said.
+        let is_said = file.global_batch.is_none() || file.software == Some("deepspeed");
+        self.replica_batch = each.filter(|_| is_said).or(self.replica_batch);
         if file.tensor.is_some_and(|tensor| tensor > 1) {
             self.is_sequence_parallel = file.sequence_parallel.or(self.is_sequence_parallel);
         }
@@ -518,12 +520,26 @@ impl EstimateSettings {
             own_steps: calibrated.own_steps,
             traces,
             copies_heads: question.check_kv_heads().is_err(),
-            contradictions: self.contradictions.clone(),
+            contradictions: self.contradictions.iter().cloned().chain(self.other_batch(&question)).collect(),
             unused_steps,
             doubtful_steps,
             steps_outside,
             steps_without_batch,
             layouts: found,
+        })
+    }
+
+    /// That the sequences of each replica, as a file says them, are not those of the answer; `None` where they are.
+    fn other_batch(&self, question: &StepQuestion<'_>) -> Option<String> {
+        let said = self.replica_batch.filter(|_| self.layout.is_some() && self.global_batch.is_some())?;
+        let replicas = question.degrees.data;
+        let each = question.global_batch / u64::from(replicas).max(1);
+        (said != each).then(|| {
+            format!(
+                "A replica has {each} sequences of a step of {}, shared by {replicas} replicas, where the file says {said}: \
+                 micro-batch × steps of accumulation. The former counts",
+                question.global_batch
+            )
         })
     }
 
@@ -545,7 +561,8 @@ impl EstimateSettings {
             let fits = |recomputation: Recomputation| {
                 StepQuestion { recomputation, ..question.clone() }.memory().total() <= capacity
             };
-            let least = Recomputation::ALL.into_iter().map(|(kind, _)| kind).find(|kind| fits(*kind));
+            let mut kinds = Recomputation::ALL.into_iter().map(|(kind, _)| kind);
+            let least = kinds.find(|kind| self.stack.recomputes(*kind) && fits(*kind));
             question.recomputation = least.unwrap_or(Recomputation::Layers);
         }
         Ok(question)
@@ -567,7 +584,15 @@ impl EstimateSettings {
             global_batch: Some(step.global_batch.unwrap_or_else(|| self.batch())),
             ..self.clone()
         };
-        let question = settings.given(model, device, step.layout)?;
+        // What the step does not say is as it is asked for.
+        let asked = self.layout.unwrap_or_default();
+        let of_search = self.shardings.first().copied().filter(|_| self.shardings.len() == 1);
+        let layout = GivenLayout {
+            recomputation: step.layout.recomputation.or(asked.recomputation),
+            sharding: step.layout.sharding.or(asked.sharding).or(of_search),
+            ..step.layout
+        };
+        let question = settings.given(model, device, layout)?;
         let (needs, has) = (question.memory().total(), device.memory_gib * GIB);
         if needs > MOST_OF_MEMORY * has {
             let (needs_gib, name) = (needs / GIB, device.name.clone());
@@ -594,21 +619,24 @@ impl EstimateSettings {
         let (mut unused, mut doubtful) = (Vec::new(), Vec::new());
         // Several measurements of one run are one step together, and so are traces of ranks of one job: they say no
         // more of other layouts than one does.
-        let run = |step: &OwnStep| {
-            let batch = step.global_batch.unwrap_or_else(|| self.batch());
-            (step.gpus, step.layout, step.sequence.unwrap_or(self.sequence), batch)
+        let run = |question: &StepQuestion<'_>| {
+            let StepQuestion { degrees, virtual_stages, micro_batch, recomputation, sharding, .. } = *question;
+            let chunks = if degrees.pipeline > 1 { virtual_stages } else { 1 };
+            let layout = (degrees, chunks, micro_batch, recomputation, sharding);
+            (layout, question.sequence, question.global_batch)
         };
         for (name, step) in steps {
             let OwnStep { time_us, parts, line, .. } = *step;
             let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
             let place = excerpt(name) + &line;
-            let found = match self.measured(model, device, step) {
-                Ok(question) => question.columns(),
+            let question = match self.measured(model, device, step) {
+                Ok(question) => question,
                 Err(error) => {
                     unused.push(format!("{place}: {error}"));
                     continue;
                 }
             };
+            let found = question.columns();
             if LEARNT.is_far_from(&found, time_us) {
                 doubtful.push(format!(
                     "{place}: {}, where {} is computed",
@@ -617,7 +645,7 @@ impl EstimateSettings {
                 ));
             }
             columns.push(MeasuredColumns { columns: found, time_us, weight: 1.0, parts });
-            runs.push(run(step));
+            runs.push(run(&question));
         }
         for (step, its) in columns.iter_mut().zip(&runs) {
             step.weight /= runs.iter().filter(|other| *other == its).count() as f64;

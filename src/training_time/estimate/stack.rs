@@ -76,6 +76,11 @@ impl Stack {
         matches!(self, Self::MegatronCore)
     }
 
+    /// Whether it has this kind of recomputation: Megatron-LM of 2021 has `selective` and `full` alone.
+    pub const fn recomputes(self, kind: Recomputation) -> bool {
+        !matches!((self, kind), (Self::MegatronLm, Recomputation::Operators))
+    }
+
     /// Bytes of a gradient that is exchanged; of Megatron Core as its published recipes have it (bf16).
     pub const fn gradient_bytes(self) -> f64 {
         match self {

@@ -232,13 +232,19 @@ pub struct StepKernels {
 }
 
 impl StepKernels {
-    /// What is computed again in the backward pass.
-    fn again(&self, recomputation: Recomputation) -> Times {
+    /// What is computed again in the backward pass. Where attention is not fused, its scores are kept by nothing but
+    /// [`Recomputation::Nothing`].
+    fn again(&self, recomputation: Recomputation, attention: AttentionKernel) -> Times {
         match recomputation {
             Recomputation::Nothing => Times::default(),
             Recomputation::Attention => Times { attention: self.forward.attention, ..Times::default() },
             Recomputation::Operators => {
-                Times { compute: self.forward.compute - self.products / 2.0, ..Times::default() }
+                let keeps_scores = attention != AttentionKernel::Unfused;
+                Times {
+                    compute: self.forward.compute - self.products / 2.0,
+                    attention: if keeps_scores { 0.0 } else { self.forward.attention },
+                    ..Times::default()
+                }
             }
             Recomputation::Layers => self.forward,
         }
@@ -558,7 +564,7 @@ impl StepQuestion<'_> {
         let micro_batches = self.micro_batches().max(1) as f64;
         let chunks = if pipeline > 1 { f64::from(self.virtual_stages.max(1)) } else { 1.0 };
         let forward = kernels.forward;
-        let backward = kernels.backward.plus(kernels.again(self.recomputation));
+        let backward = kernels.backward.plus(kernels.again(self.recomputation, self.attention));
         let of_stage = forward.plus(backward).times(1.0 / stages);
         let [end, end_back] = kernels.ends;
         // The last stage has the output layer; the first ones have the layers that don't divide evenly.
@@ -592,7 +598,7 @@ impl StepQuestion<'_> {
             launches: launched * depth,
             expert_launches: launched * kernels.local_experts,
             bubble,
-            recomputed: kernels.again(self.recomputation).times(micro_batches / stages),
+            recomputed: kernels.again(self.recomputation, self.attention).times(micro_batches / stages),
             optimizer_us,
             data_exchange_us,
             messages_us,

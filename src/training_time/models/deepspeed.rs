@@ -110,7 +110,7 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
         unused.extend(zero.rest().map(|(key, ..)| format!("zero_optimization.{key}")));
     }
     let mut is_open = false;
-    for (key, precision) in [("bf16", "bf16"), ("fp16", "fp16")] {
+    for (key, precision) in [("bf16", "bf16"), ("bfloat16", "bf16"), ("fp16", "fp16")] {
         match fields.optional(key).and_then(|of| of.get("enabled")) {
             Some(node) if is_auto(node) => {
                 is_open = true;

@@ -94,6 +94,8 @@ impl TrainingSettings {
     /// stays as it is.
     fn take_open(&mut self, other: &Self) -> Vec<&'static str> {
         let mut different = Vec::new();
+        // Micro-batches of a replica say the batch of all: another file's is none of what is open.
+        let of_replica = self.micro_batch.zip(self.micro_batches).filter(|_| self.global_batch.is_none());
         macro_rules! take {
             ($($field:ident),* $(,)?) => {$(
                 match (&self.$field, &other.$field) {
@@ -127,6 +129,14 @@ impl TrainingSettings {
             schedule,
         );
         self.software = self.software.or(other.software);
+        if let Some((size, number)) = of_replica
+            && let Some(theirs) = self.global_batch.take()
+        {
+            let of_all = u64::from(size) * u64::from(number) * u64::from(self.data.unwrap_or(1));
+            if self.data.is_some() && of_all != u64::from(theirs) {
+                different.push("global_batch");
+            }
+        }
         different
     }
 

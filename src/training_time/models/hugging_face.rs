@@ -188,7 +188,7 @@ pub(super) fn read(root: &Node) -> Result<(Transformer, Vec<String>)> {
     let model = match model_type.as_str() {
         "gpt2" => gpt2(&mut reader)?,
         "gpt_neox" => gpt_neox(&mut reader)?,
-        "deepseek_v2" | "deepseek_v3" => deepseek(&mut reader)?,
+        "deepseek_v2" | "deepseek_v3" => deepseek(&mut reader, &model_type)?,
         other => gated(&mut reader, other)?,
     };
     if !reader.missing.is_empty() {
@@ -218,7 +218,9 @@ fn gated(reader: &mut Reader<'_>, model_type: &str) -> Result<Transformer> {
     // The defaults of transformers' configurations.
     let usual = if matches!(model_type, "mistral" | "mixtral" | "gpt_oss") { 8 } else { heads };
     let kv_heads = reader.count_or("num_key_value_heads", usual)?.max(1);
-    let width = reader.head_width(hidden, heads, "num_attention_heads")?;
+    // Only Qwen3's configuration has a width of heads of its own where the file has none.
+    let is_open = model_type == "qwen3" && reader.root.get("head_dim").is_none();
+    let width = if is_open { 128 } else { reader.head_width(hidden, heads, "num_attention_heads")? };
     if !heads.is_multiple_of(kv_heads) && reader.missing.is_empty() {
         let message = format!("{kv_heads} heads of keys and values do not divide {heads} heads of queries");
         return Err(reader.wrong("num_key_value_heads", message));
@@ -308,7 +310,7 @@ fn check_experts(reader: &Reader<'_>, experts: u32, top_k: u32, count_key: &'sta
     Ok(())
 }
 
-fn deepseek(reader: &mut Reader<'_>) -> Result<Transformer> {
+fn deepseek(reader: &mut Reader<'_>, model_type: &str) -> Result<Transformer> {
     let hidden = reader.count("hidden_size")?;
     let layers = reader.count("num_hidden_layers")?;
     let attention = Attention::Latent {
@@ -334,7 +336,8 @@ fn deepseek(reader: &mut Reader<'_>) -> Result<Transformer> {
         has_router_bias: method == Some("noaux_tc"),
         has_bias: false,
     };
-    let first = reader.count_or("first_k_dense_replace", 0)?;
+    let usual = if model_type == "deepseek_v3" { 3.min(layers) } else { 0 };
+    let first = reader.count_or("first_k_dense_replace", usual)?;
     if first > layers && reader.missing.is_empty() {
         let message = format!("{first} dense layers are more than all {layers}");
         return Err(reader.wrong("first_k_dense_replace", message));

@@ -8,7 +8,7 @@ use super::{
     Attention, FeedForward, Layer, MOST_PREDICTION_LAYERS, MeasuredStep, MissingField, ModelFile, ModelFileError,
     NO_FP32, Norm, TrainingSettings, Transformer,
     hugging_face::runs,
-    script::{Assumption, Script, Word},
+    script::{Assumption, Command, Script, Word},
 };
 use crate::text::excerpt;
 
@@ -34,7 +34,21 @@ struct Arguments {
     all: BTreeMap<String, Argument>,
     used: BTreeSet<String>,
     missing: Vec<MissingField>,
+    notes: Vec<String>,
+    /// The program that trains something else than a decoder, where it does.
+    other_program: Option<String>,
 }
+
+/// Programs of Megatron-LM whose models are no decoders with attention in each layer.
+const OTHER_PROGRAMS: [&str; 7] = [
+    "pretrain_bert",
+    "pretrain_ict",
+    "pretrain_mamba",
+    "pretrain_retro",
+    "pretrain_t5",
+    "pretrain_vision",
+    "pretrain_vlm",
+];
 
 /// Name and value of a line of a log's list of arguments.
 fn listed(line: &str) -> Option<(&str, &str)> {
@@ -48,6 +62,47 @@ fn listed(line: &str) -> Option<(&str, &str)> {
 /// Whether a script's words name the number of layers, without which they are no model.
 fn has_layers(words: &[Word]) -> bool {
     words.iter().any(|word| word.text.contains("num-layers") || word.text.contains("num_layers"))
+}
+
+/// The words of a command, of which a quoted one may have several.
+fn parts(command: &Command) -> impl Iterator<Item = &str> {
+    command.words.iter().flat_map(|word| word.text.split_whitespace())
+}
+
+/// Leaves the last of several different commands that train a model, and those that train none. Answers the note on it;
+/// `None` where there is only one.
+fn keep_last_launch(commands: &mut Vec<Command>) -> Option<String> {
+    let is_launch = |command: &Command| !command.is_assignment && has_layers(&command.words);
+    let last = commands.iter().rposition(is_launch)?;
+    let words: Vec<&str> = parts(&commands[last]).collect();
+    let is_other = |command: &Command| is_launch(command) && !parts(command).eq(words.iter().copied());
+    let others = commands.iter().filter(|command| is_other(command)).count();
+    let line = commands[last].words.first().map_or(1, |word| word.line);
+    let are_other: Vec<bool> = commands.iter().map(is_other).collect();
+    let mut are_other = are_other.into_iter();
+    commands.retain(|_| !are_other.next().unwrap_or_default());
+    (others > 0)
+        .then(|| format!("It trains {} models one after the other: the last counts, of line {line}", others + 1))
+}
+
+/// The processes that `srun` or `mpirun` starts with a command, and its line; `None` where it does not say it.
+fn tasks(command: &Command) -> Option<(u32, u32)> {
+    let parts: Vec<&str> = parts(command).collect();
+    let is_launcher = |part: &&str| matches!(part.rsplit('/').next(), Some("srun" | "mpirun" | "mpiexec"));
+    let first = parts.iter().position(|part| is_launcher(part))?;
+    // What follows the program is the program's own.
+    let is_program = |part: &&&str| part.contains("python") || part.contains("torchrun") || part.ends_with(".py");
+    let own = parts[first + 1..].iter().take_while(|part| !is_program(part)).copied().collect::<Vec<_>>();
+    let value = |names: &[&str]| {
+        own.iter().enumerate().find_map(|(at, part)| {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            let value = if value.is_empty() { own.get(at + 1).copied().unwrap_or_default() } else { value };
+            names.contains(&name).then(|| value.parse::<u32>().ok())?
+        })
+    };
+    let of_nodes = || value(&["-N", "--nodes"])?.checked_mul(value(&["--ntasks-per-node"])?);
+    let tasks = value(&["-n", "-np", "--np", "--ntasks"]).or_else(of_nodes)?;
+    Some((tasks, command.words.first()?.line))
 }
 
 impl Arguments {
@@ -64,7 +119,15 @@ impl Arguments {
             }
             rest.push('\n');
         }
-        let script = if arguments.all.is_empty() { Script::of(&rest, holds) } else { Script::of_log(&rest) };
+        let is_script = arguments.all.is_empty();
+        let mut script = if is_script { Script::of(&rest, holds) } else { Script::of_log(&rest) };
+        if is_script {
+            arguments.notes.extend(keep_last_launch(&mut script.commands));
+        }
+        let launched = script.commands.iter().filter(|command| has_layers(&command.words)).flat_map(parts);
+        let other = launched.filter_map(|part| part.rsplit('/').next()?.strip_suffix(".py"));
+        arguments.other_program =
+            other.filter(|name| OTHER_PROGRAMS.iter().any(|known| name.starts_with(known))).last().map(excerpt);
         // What is assigned to variables counts where the file does not show the command that gets them.
         let shows = script.commands.iter().any(|command| !command.is_assignment && has_layers(&command.words));
         for command in script.commands.iter().filter(|command| !(shows && command.is_assignment)) {
@@ -74,7 +137,8 @@ impl Arguments {
         // Without a launcher of its own, each task of the job is a process.
         let has_launcher =
             ["world_size", "nnodes", "nproc_per_node"].iter().any(|name| arguments.all.contains_key(*name));
-        if let Some((tasks, line)) = script.tasks.filter(|_| !has_launcher) {
+        let started = script.commands.iter().filter(|command| has_layers(&command.words)).find_map(tasks);
+        if let Some((tasks, line)) = started.or(script.tasks).filter(|_| !has_launcher) {
             arguments.all.insert("world_size".to_owned(), Argument { line, value: tasks.to_string() });
         }
         (arguments, script.assumptions)
@@ -170,6 +234,9 @@ pub(super) fn read(text: &str) -> Result<ModelFile> {
 }
 
 fn read_arguments(mut arguments: Arguments) -> Result<ModelFile> {
+    if let Some(program) = arguments.other_program.take() {
+        return Err(ModelFileError::NotADecoder { program });
+    }
     let training = training(&mut arguments)?;
     // What is open of the layout and the batch can be chosen: the model is whole without.
     let open = std::mem::take(&mut arguments.missing);
@@ -177,7 +244,7 @@ fn read_arguments(mut arguments: Arguments) -> Result<ModelFile> {
     let is_whole = arguments.missing.is_empty();
     let of_training = open.into_iter().filter(|field| field.key != "num_layers");
     arguments.missing.extend(of_training.collect::<Vec<_>>());
-    let mut notes = Vec::new();
+    let mut notes = std::mem::take(&mut arguments.notes);
     if training.global_batch.is_none() && training.micro_batches.is_some() {
         notes.push("Without global_batch_size a step is one micro-batch of each replica, as in Megatron".to_owned());
     }
@@ -192,6 +259,9 @@ fn read_arguments(mut arguments: Arguments) -> Result<ModelFile> {
              tensor degree); the estimate has them whole, as with 1, which takes more memory"
         ));
     }
+    if arguments.all.contains_key("world_size") {
+        arguments.used.extend(["nodes", "np", "ntasks", "ntasks_per_node"].map(str::to_owned));
+    }
     let rest: Vec<&str> =
         arguments.all.keys().filter(|name| !arguments.used.contains(*name)).map(String::as_str).collect();
     if !rest.is_empty() {
@@ -200,20 +270,25 @@ fn read_arguments(mut arguments: Arguments) -> Result<ModelFile> {
     Ok(ModelFile { model: is_whole.then_some(model), training, measured: None, missing: arguments.missing, notes })
 }
 
-/// The value behind a label of a line of an iteration, such as `global batch size:   512 |`.
+/// The value behind a label of a line of an iteration, such as `global batch size:   512 |`; of two, as some programs
+/// print them, the first: `1700.0/1705.2`.
 fn labelled<'a>(line: &'a str, label: &str) -> Option<&'a str> {
     let (_, rest) = line.split_once(label)?;
-    rest.trim_start().split([' ', '|']).next()
+    rest.trim_start().split([' ', '|', '/']).next()
 }
 
 /// What an iteration took, by the lines that a log has of them (`training_log` in `megatron/training/training.py`):
 /// ` iteration  100/  500 | … elapsed time per iteration (ms): 6412.5 | … global batch size:  512 | …`. A batch that is
-/// still growing is no batch of the run, so that only those count that are as large as the last one.
+/// still growing is no batch of the run, so that only those count that are as large as the last one. A list of
+/// arguments begins another run.
 fn measured_step(text: &str) -> Option<MeasuredStep> {
     let mut last_batch = None;
     let mut times: Vec<f64> = Vec::new();
     let mut last_line = 0;
     for (line, number) in text.lines().zip(1_u64..) {
+        if listed(line).is_some() {
+            times.clear();
+        }
         let Some(time) = labelled(line, "elapsed time per iteration (ms):") else { continue };
         let Some(ms) = time.parse::<f64>().ok().filter(|ms| ms.is_finite() && *ms > 0.0 && *ms < 1e9) else { continue };
         let batch = labelled(line, "global batch size:");
@@ -235,7 +310,13 @@ fn training(of: &mut Arguments) -> Result<TrainingSettings> {
     let virtual_stages = match of.count("num_virtual_stages_per_pipeline_rank", MOST)? {
         Some(stages) => Some(stages),
         None => match (of.count("num_layers_per_virtual_pipeline_stage", MOST)?, layers) {
-            (Some(each), Some(layers)) => Some((layers / pipeline / each).max(1)),
+            (Some(each), Some(layers)) if !layers.is_multiple_of(pipeline.saturating_mul(each)) => {
+                let message = format!(
+                    "{each} layers do not divide the {layers} layers of {pipeline} stages into chunks of the same length"
+                );
+                return Err(of.contradiction("num_layers_per_virtual_pipeline_stage", message));
+            }
+            (Some(each), Some(layers)) => Some(layers / pipeline / each),
             _ => None,
         },
     };
@@ -355,7 +436,14 @@ fn model(of: &mut Arguments, training: &TrainingSettings) -> Result<Transformer>
         && !of.flag("use_rotary_position_embeddings");
     let positions = match (is_learned, of.count("max_position_embeddings", 1 << 24)?) {
         (false, _) => 0,
-        (true, Some(positions)) => positions,
+        (true, Some(positions)) => match training.sequence {
+            Some(sequence) if sequence > positions => {
+                let message =
+                    format!("{positions} learned positions are fewer than the {sequence} tokens of a sequence");
+                return Err(of.contradiction("max_position_embeddings", message));
+            }
+            _ => positions,
+        },
         (true, None) => of.needed("seq_length", 1 << 24)?,
     };
     let mut model = Transformer {

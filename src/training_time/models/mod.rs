@@ -81,6 +81,12 @@ pub enum ModelFileError {
         /// Both values, and what would fit.
         message: String,
     },
+    /// A program of Megatron-LM that trains something else.
+    #[error("{program}.py trains no decoder, such as pretrain_gpt.py does: of other models no step is estimated")]
+    NotADecoder {
+        /// The program's name, without its ending.
+        program: String,
+    },
     /// Sizes are left open.
     #[error("the file leaves open: {}", open.join("; "))]
     Open {

@@ -190,7 +190,7 @@ impl Player {
             let known: Vec<String> = self.jobs().iter().map(Job::to_string).collect();
             return Err(PlayError::NoJob(job.collective, job.scale, known.join("; ")));
         };
-        Ok(Sizes::to_cover(*first, *last))
+        Ok(Sizes::to_cover(*first, *last, job.scale.ranks))
     }
 
     /// The channel counts that the sweep asked for, ascending.
@@ -236,7 +236,7 @@ impl Player {
         let sizes: BTreeSet<u64> =
             self.runs.iter().filter(|((of, _), _)| *of == job).flat_map(|(_, of)| of.keys().copied()).collect();
         let covered = |size: &u64| {
-            let asked = Sizes::to_cover(*size, *size);
+            let asked = Sizes::to_cover(*size, *size, job.scale.ranks);
             (launch.sizes.first..=launch.sizes.last).contains(&asked.first)
         };
         for size in sizes.into_iter().filter(covered) {

@@ -291,7 +291,7 @@ impl Tuning {
         let campaign = CampaignPlan {
             collective,
             scale,
-            sizes: Sizes::to_cover(*group.sizes.first()?, *group.sizes.last()?),
+            sizes: Sizes::to_cover(*group.sizes.first()?, *group.sizes.last()?, scale.ranks),
             repeats: self.settings.arms.0,
             seed: 42,
             launcher: self.settings.arms.1,

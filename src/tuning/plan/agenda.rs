@@ -113,7 +113,7 @@ fn repeats(question: &PlanQuestion) -> u32 {
 /// All measured sizes of a group.
 fn all_sizes(group: &Group) -> Sizes {
     let ends = [group.sizes.first(), group.sizes.last()].map(|size| size.copied().unwrap_or_default());
-    Sizes::to_cover(ends[0], ends[1])
+    Sizes::to_cover(ends[0], ends[1], group.scale.ranks)
 }
 
 /// A planned launch. Direct can't be asked for, since the library chooses it by itself; then only the channels are.

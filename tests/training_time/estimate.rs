@@ -723,6 +723,38 @@ fn the_search_tries_every_micro_batch_and_number_of_parts() {
     assert_eq!(best("llama-3.1-8b", 48, 12288, 16).degrees.context, 3);
 }
 
+/// A layout that somebody gives is not much faster than the best that is found, and what is not kept is computed again.
+#[test]
+fn the_search_goes_as_far_as_what_can_be_given() {
+    let catalogue = Catalogue::built_in();
+    let go_on = |_| std::ops::ControlFlow::Continue(());
+    let model = known("llama-3.1-70b").unwrap();
+    let asked =
+        EstimateSettings { gpus: 2048, sequence: 4 << 20, global_batch: Some(8), ..EstimateSettings::default() };
+    let best = asked.answer(&model, &catalogue, &[], &[], go_on).unwrap();
+    let layout = Some(GivenLayout { tensor: 8, context: 256, ..GivenLayout::default() });
+    let given = EstimateSettings { layout, ..asked }.answer(&model, &catalogue, &[], &[], go_on).unwrap();
+    assert!(best.step.time_us <= given.step.time_us, "{} {}", best.step.time_us, given.step.time_us);
+
+    let of = |stack: Stack, recomputation: Recomputation| {
+        let layout = GivenLayout { pipeline: 2, recomputation: Some(recomputation), ..GivenLayout::default() };
+        let settings = EstimateSettings {
+            stack,
+            sequence: 8192,
+            layout: Some(layout),
+            attention: Some(AttentionKernel::Unfused),
+            ..EstimateSettings::default()
+        };
+        settings.answer(&known("llama-2-7b").unwrap(), &catalogue, &[], &[], go_on).unwrap()
+    };
+    let [attention, operators] =
+        [Recomputation::Attention, Recomputation::Operators].map(|kind| of(Stack::TorchTitan, kind).step.time_us);
+    assert!(operators > attention, "{operators} {attention}");
+    // Megatron-LM of 2021 has no such kind, and none is recommended.
+    let ranked = of(Stack::MegatronLm, Recomputation::Layers).layouts.ranked;
+    assert!(ranked.iter().all(|layout| layout.recomputation != Recomputation::Operators));
+}
+
 #[test]
 fn heads_of_keys_and_values_are_shared_only_where_the_software_can() {
     let go_on = |_| std::ops::ControlFlow::Continue(());
@@ -811,6 +843,24 @@ fn a_step_of_one_s_own_moves_the_answer_to_it() {
     let one = read(&format!("gpus,step_s,tp,micro_batch\n64,{seconds},2,2\n"));
     let often = read(&format!("gpus,step_s,tp,micro_batch\n{}", format!("64,{seconds},2,2\n").repeat(5)));
     assert_eq!((often.own_steps, &often.step), (1, &one.step));
+    // So it is in other words, and where it leaves open what is as in the question.
+    let words = format!("64,{seconds},2,2,,,\n64,{seconds},2,2,none,optimizer,3\n");
+    let same = read(&format!("gpus,step_s,tp,micro_batch,recompute,sharding,virtual_stages\n{words}"));
+    assert_eq!(same.own_steps, 1);
+    let full = GivenLayout {
+        recomputation: Some(Recomputation::Layers),
+        sharding: Some(Sharding::Parameters),
+        ..layout.unwrap()
+    };
+    let asked = EstimateSettings { layout: Some(full), ..EstimateSettings::default() };
+    let of = |text: &str| {
+        let own = own_steps::read_text(text, &mut Problems::default()).unwrap();
+        let own: Vec<NamedStep> = own.into_iter().map(|step| ("steps.csv".to_owned(), step)).collect();
+        asked.answer(&model, &catalogue, &own, &[], go_on).unwrap().step
+    };
+    let said = of(&format!("gpus,step_s,tp,micro_batch,recompute,sharding\n64,{seconds},2,2,full,parameters\n"));
+    assert_eq!(of(&format!("gpus,step_s,tp,micro_batch\n64,{seconds},2,2\n")), said);
+    assert!((said.time_us / 1e6 / seconds - 1.0).abs() < 0.02, "{}", said.time_us);
     // Steps that no factors explain together are told.
     let apart = read("gpus,step_s,tp\n64,9,1\n64,24,2\n64,10,4\n64,40,8\n");
     let outside = |answer: &Estimated| listing::warnings(answer).into_iter().find(|said| said.contains("outside"));

@@ -1,6 +1,7 @@
 //! Models read from files: their parameters and operations, and what is said of files that are no model.
 
 use collectune::training_time::{
+    catalogue::Catalogue,
     estimate::{
         device::Precision,
         question::EstimateSettings,
@@ -289,6 +290,48 @@ fn what_is_open_of_the_batch_or_the_launch_leaves_the_model_whole() {
 }
 
 #[test]
+fn the_last_of_several_trainings_counts_with_what_starts_it() {
+    let of = |starts: &str, more: &str| {
+        format!(
+            "{starts} python pretrain_gpt.py --num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 \
+             --max-position-embeddings 2048 --vocab-size 32000 --bf16 --micro-batch-size 1 --global-batch-size 64 {more}\n"
+        )
+    };
+    let two = of("srun -N 1 -n 8", "--swiglu --pipeline-model-parallel-size 2") + &of("srun -N 4 -n 32", "");
+    let file = models::read_file(&two).unwrap();
+    assert_eq!((file.training.pipeline, file.training.data), (Some(1), Some(32)));
+    assert_eq!(file.notes, ["It trains 2 models one after the other: the last counts, of line 2"]);
+    for (starts, gpus) in [
+        ("srun -N 4 -n 32", Some(32)),
+        ("srun --nodes=4 --ntasks-per-node 8", Some(32)),
+        ("mpirun -np 16 -x NCCL_DEBUG=INFO", Some(16)),
+        ("CUDA_DEVICE_MAX_CONNECTIONS=1", None),
+    ] {
+        let file = models::read_file(&of(starts, "")).unwrap();
+        assert_eq!((file.training.data, &file.notes[..]), (gpus, &[][..]), "{starts}");
+    }
+}
+
+#[test]
+fn a_log_measures_the_run_of_its_last_arguments() {
+    let arguments = |tensor: u32| {
+        format!(
+            "  hidden_size ..................... 1024\n  max_position_embeddings ......... 2048\n\
+             \x20 num_attention_heads ............. 16\n  num_layers ...................... 24\n\
+             \x20 padded_vocab_size ............... 51200\n  seq_length ...................... 2048\n\
+             \x20 world_size ...................... 32\n  tensor_model_parallel_size ...... {tensor}\n"
+        )
+    };
+    let steps = |ms: &str| {
+        format!(" iteration 10/ 500 | elapsed time per iteration (ms): {ms} | global batch size: 128 |\n").repeat(5)
+    };
+    let log = arguments(2) + &steps("1700.0").repeat(4) + &arguments(8) + &steps("3000.0/3005.2");
+    let file = models::read_file(&log).unwrap();
+    let measured = file.measured.unwrap();
+    assert_eq!((file.training.tensor, measured.time_us, measured.iterations), (Some(8), 3e6, 5));
+}
+
+#[test]
 fn arguments_in_a_log_are_read_with_the_defaults_of_megatron() {
     let log = "using world size: 64\n------ arguments ------\n  add_bias_linear ................. True\n\
                \x20 ffn_hidden_size ................. 49152\n  hidden_size ..................... 12288\n\
@@ -317,6 +360,17 @@ fn arguments_that_are_open_or_contradict_each_other_are_named() {
         ("TP=2", "TP=3", "tensor·pipeline·context is 3, which does not divide 16 GPUs (nearest: 15)"),
         ("--num-query-groups 8", "--num-query-groups 5", "5 heads of keys and values do not divide 32"),
         ("--swiglu", "--swiglu --num-experts 8 --moe-router-topk 9", "processed by 9 of 8 experts"),
+        (
+            "--bf16",
+            "--bf16 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 5",
+            "5 layers do not divide the 32 layers of 2 stages into chunks",
+        ),
+        (
+            "--position-embedding-type rope",
+            "--max-position-embeddings 2048",
+            "2048 learned positions are fewer than the 8192 tokens of a sequence",
+        ),
+        ("pretrain_gpt.py", "pretrain_t5.py", "pretrain_t5.py trains no decoder"),
         ("--swiglu", "--swiglu --num-experts 8 --expert-model-parallel-size 3", "evenly over 3 GPUs (nearest: 2)"),
         ("--swiglu", "--swiglu --num-experts 8 --moe-layer-freq '([0]*3+[1]*2)'", "lists 5 layers, and there are 32"),
         (
@@ -502,6 +556,26 @@ fn what_several_files_say_is_put_together_in_any_order() {
     assert!(contradiction.starts_with("run.sh and ds.json differ in micro_batch"), "{contradiction}");
     assert_eq!(settings, EstimateSettings::of_files(both.into_iter().rev()));
     assert_eq!(EstimateSettings::of_files([("run.sh", &arguments)].into_iter()).contradictions, [] as [String; 0]);
+}
+
+#[test]
+fn the_micro_batches_of_a_replica_say_the_batch_of_all() {
+    let training = |text: &str| models::read_file(text).unwrap().training;
+    let arguments = training(&megatron("--micro-batch-size 1 --global-batch-size 256 --bf16"));
+    let engine = training(r#"{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 2}"#);
+    let settings = EstimateSettings::of_files([("run.sh", &arguments), ("ds.json", &engine)].into_iter());
+    assert_eq!(settings.batch(), 2 * 2 * 8);
+    assert!(settings.contradictions[0].contains("micro_batch, micro_batches, global_batch"), "{settings:?}");
+    // Of as many replicas as are asked for, the steps of accumulation can be others.
+    let all = r#"{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}"#;
+    let told = |gpus: u64| {
+        let settings = EstimateSettings { gpus, ..EstimateSettings::default().as_trained(&training(all)) };
+        let model = known("llama-3.1-8b").unwrap();
+        settings.answer(&model, &Catalogue::built_in(), &[], &[], |_| std::ops::ControlFlow::Break(())).unwrap()
+    };
+    assert_eq!(told(8).contradictions, [] as [String; 0]);
+    let other = told(16).contradictions;
+    assert!(other[0].starts_with("A replica has 4 sequences of a step of 64, shared by 16 replicas"), "{other:?}");
 }
 
 #[test]

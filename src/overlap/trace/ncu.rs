@@ -79,7 +79,9 @@ fn printed(text: &str) -> Option<f64> {
         return number(&text.replace(',', ""));
     }
     // Points part thousands there: `1.234,5`.
-    number(&text.replace('.', "").replace(',', ".")).filter(|_| text.matches(',').count() == 1)
+    let (whole, decimals) = text.split_once(',')?;
+    let is_whole = whole.split('.').skip(1).all(|group| group.len() == 3) && !decimals.contains(['.', ',']);
+    if is_whole { number(&format!("{}.{decimals}", whole.replace('.', ""))) } else { None }
 }
 
 fn standard(metric: &str) -> Option<usize> {
@@ -148,6 +150,7 @@ mod tests {
             ("1.234,5", Some(1234.5)),
             ("66.23", Some(66.23)),
             ("1,2,3", None),
+            ("1,2.5", None),
             ("n/a", None),
         ] {
             assert_eq!(printed(text), value, "{text}");

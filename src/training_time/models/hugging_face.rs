@@ -313,6 +313,8 @@ fn check_experts(reader: &Reader<'_>, experts: u32, top_k: u32, count_key: &'sta
 fn deepseek(reader: &mut Reader<'_>, model_type: &str) -> Result<Transformer> {
     let hidden = reader.count("hidden_size")?;
     let layers = reader.count("num_hidden_layers")?;
+    // Each head has keys and values of its own.
+    let _ = reader.fields.optional("num_key_value_heads");
     let attention = Attention::Latent {
         heads: reader.count("num_attention_heads")?,
         query_rank: reader.optional_count("q_lora_rank")?.filter(|rank| *rank > 0),

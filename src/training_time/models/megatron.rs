@@ -66,7 +66,7 @@ fn has_layers(words: &[Word]) -> bool {
 
 /// The words of a command, of which a quoted one may have several.
 fn parts(command: &Command) -> impl Iterator<Item = &str> {
-    command.words.iter().flat_map(|word| word.text.split_whitespace())
+    command.whole.iter().flat_map(|word| word.split_whitespace())
 }
 
 /// Leaves the last of several different commands that train a model, and those that train none. Answers the note on it;

@@ -27,10 +27,13 @@ pub(super) struct Word {
     is_known: bool,
 }
 
-/// The words of a command with options, or those that are assigned to a variable.
+/// A command with options, or what is assigned to a variable.
 #[derive(Debug)]
 pub(super) struct Command {
+    /// The options with their values.
     pub words: Vec<Word>,
+    /// All words of a command, with the programs that it starts.
+    pub whole: Vec<String>,
     pub is_assignment: bool,
 }
 
@@ -428,6 +431,7 @@ impl<'a> Follower<'a> {
     /// Keeps the options of a command with their values.
     fn keep(&mut self, words: Vec<Word>, is_assignment: bool) {
         let mut was_option = false;
+        let whole = words.iter().filter(|_| !is_assignment).map(|word| word.text.clone()).collect();
         let words: Vec<Word> = words
             .into_iter()
             .filter(|Word { text, .. }| {
@@ -436,7 +440,7 @@ impl<'a> Follower<'a> {
             })
             .collect();
         if !words.is_empty() {
-            self.commands.push(Command { words, is_assignment });
+            self.commands.push(Command { words, whole, is_assignment });
         }
     }
 

@@ -254,6 +254,7 @@ fn flags(pool: &Pool, drift: &Drift, result: &mut KeyResult) {
         (Flag::CommunicationOnly, pool.objective == Objective::Communication),
         (Flag::Means, pool.of_means),
         (Flag::Propensities, pool.contradicted().is_some()),
+        (Flag::FixedTurns, pool.cycle().is_some()),
     ];
     result.flags = flags.into_iter().filter(|(_, holds)| *holds).map(|(flag, _)| flag).collect();
 }
@@ -362,6 +363,13 @@ fn decide(pool: &Pool, drift: &Drift, summaries: &[Summary], result: &mut KeyRes
                 }
             ));
         }
+    }
+    if let (Some(calls), Decision::Deploy(_)) = (pool.cycle(), decision) {
+        sentences.push(format!(
+            "The arms took turns in one order, {calls} calls a round: what comes back in the job after as many calls, such as \
+             the first call of each step, can't be told from an arm. Confirm the gain in whole runs with and without the arm, \
+             or let turns be drawn."
+        ));
     }
     if has(result, Flag::CommunicationOnly) {
         sentences.push(
@@ -599,6 +607,9 @@ pub fn agree(results: &mut [KeyResult], bands: &Bands) -> Vec<String> {
         let result = &mut results[index];
         result.decision = Decision::Keep;
         result.verdict = result.verdict.replacen(&format!("run {arm}"), "keep auto", 1);
+        if let Some(own) = result.sentences.first_mut() {
+            *own = own.replace(": deploy it.", ": by itself it would be deployed.");
+        }
         result.sentences.insert(0, why.clone());
         told.push(why);
     }

@@ -106,12 +106,38 @@ impl Pool {
         (0..self.arms.len()).filter_map(rate).max_by(|a, b| ln(a.1).abs().total_cmp(&ln(b.1).abs()))
     }
 
+    /// After how many lines the arms of every log come in the same order again; `None` where they don't, or where a log
+    /// is too short for three such rounds.
+    pub fn cycle(&self) -> Option<usize> {
+        let of_log = |lines: &[PoolLine]| {
+            let period = period(&lines.iter().map(|line| line.arm).collect::<Vec<usize>>());
+            (1 < period && period * 3 <= lines.len()).then_some(period)
+        };
+        let of_logs: Option<Vec<usize>> = self.lines.chunk_by(|a, b| a.file == b.file).map(of_log).collect();
+        of_logs?.into_iter().max()
+    }
+
     /// Whether arms alternated rather than ran one after the other.
     pub fn is_interleaved(&self) -> bool {
         let ran = self.series().iter().filter(|values| !values.is_empty()).count();
         let changes = self.lines.windows(2).filter(|pair| pair[0].arm != pair[1].arm).count();
         changes >= 2 * ran
     }
+}
+
+/// The smallest number of elements after which a sequence repeats itself up to its end; its length where it does not
+/// (the failure function of Knuth, Morris and Pratt).
+fn period(of: &[usize]) -> usize {
+    let mut borders = vec![0; of.len()];
+    let mut border = 0;
+    for at in 1..of.len() {
+        while border > 0 && of[at] != of[border] {
+            border = borders[border - 1];
+        }
+        border += usize::from(of[at] == of[border]);
+        borders[at] = border;
+    }
+    of.len() - border
 }
 
 /// An attributed log and what is known of it as a whole.

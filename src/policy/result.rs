@@ -93,6 +93,8 @@ pub enum Flag {
     Means,
     /// Arms ran at other rates than the propensities say, which are not used.
     Propensities,
+    /// The arms took turns in the same order from the first to the last line.
+    FixedTurns,
 }
 
 impl Flag {
@@ -111,6 +113,7 @@ impl Flag {
             Self::CommunicationOnly => "communication-only",
             Self::Means => "means",
             Self::Propensities => "propensities",
+            Self::FixedTurns => "fixed-turns",
         }
     }
 }

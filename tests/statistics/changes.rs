@@ -144,10 +144,10 @@ fn equal_campaigns_raise_no_more_false_alarms_than_stated() {
 
 #[test]
 fn a_known_slow_down_is_found_where_it_is_and_nowhere_else() {
-    let is_slowed = |row_bytes: u64| (1 << 18..1 << 22).contains(&row_bytes);
     let mut table = Table::new(
-        "comparisons after a slow-down at four of sixteen sizes",
+        "comparisons after a slow-down at some of sixteen sizes",
         &[
+            "sizes",
             "slower by",
             "all of the campaign besides",
             "repeats",
@@ -158,9 +158,17 @@ fn a_known_slow_down_is_found_where_it_is_and_nowhere_else() {
             "that of the whole holds",
         ],
     );
-    for (percent, besides, repeats, least) in
-        [(2_u32, 0_u32, 5, 0.2), (5, 0, 5, 0.95), (8, 0, 5, 0.97), (8, 0, 3, 0.95), (8, 3, 3, 0.95), (8, 20, 3, 0.95)]
-    {
+    for (sizes, percent, besides, repeats, least) in [
+        (4, 2_u32, 0_u32, 5, 0.2),
+        (4, 5, 0, 5, 0.95),
+        (4, 8, 0, 5, 0.97),
+        (4, 8, 0, 3, 0.95),
+        (4, 8, 3, 3, 0.95),
+        (4, 8, 20, 3, 0.95),
+        (8, 8, 0, 3, 0.95),
+        (10, 8, 0, 3, 0.95),
+    ] {
+        let is_slowed = |row_bytes: u64| (1 << 18..1 << (18 + sizes)).contains(&row_bytes);
         let level = 1.0 + f64::from(besides) / 100.0;
         let factor = 1.0 + f64::from(percent) / 100.0;
         let of_campaign = |seed: usize| {
@@ -199,7 +207,7 @@ fn a_known_slow_down_is_found_where_it_is_and_nowhere_else() {
             hold.add(all);
         }
         let [by, besides] = [percent, besides].map(|percent| format!("{percent} %"));
-        table.row(&[&by, &besides, &repeats, &found, &alone, &elsewhere, &hold, &whole]);
+        table.row(&[&sizes, &by, &besides, &repeats, &found, &alone, &elsewhere, &hold, &whole]);
         table.at_least(found, least);
         table.at_most(elsewhere, 0.1);
         table.at_least(hold, 0.9);

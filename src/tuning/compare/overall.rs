@@ -3,7 +3,8 @@
 //! The level of the day, the nodes, or a change that touches everything changes all sizes and configurations alike, and
 //! one campaign of each state can't tell which it was. So the overall change is a finding of its own: the median over
 //! the sizes of the common change at each. It is subtracted before sizes and configurations are compared. A change at
-//! fewer than half of the sizes does not affect it.
+//! fewer than half of the sizes does not affect it, and neither does one at up to three quarters of them where the
+//! others take as long as before: what did not change at many sizes is not the level of the day.
 //!
 //! Its error comes from the scatter of sizes around it, from the scatter of configurations (all sizes of one launch
 //! change together), and from the drift between passes, by which campaigns may differ without a change
@@ -65,12 +66,41 @@ pub struct MedianChange {
     pub sizes: usize,
 }
 
+/// The share of sizes without a change of their own that tells the level, and the fewest of them.
+const UNCHANGED: (f64, usize) = (0.25, 4);
+
+/// How many times nearer to no change they are than the median of all.
+const NEARER: f64 = 4.0;
+
+/// How many standard errors of a size they and the median of all are apart at least.
+const APART: f64 = 6.0;
+
+/// Leaves the sizes that take as long as before, where there are many and the median of all is far from them.
+fn keep_unchanged(told: &mut Vec<(&SizeChanges, f64)>) {
+    let least = UNCHANGED.1.max((told.len() as f64 * UNCHANGED.0).ceil() as usize);
+    if told.len() < 2 * UNCHANGED.1 {
+        return;
+    }
+    let changes = || told.iter().map(|(_, change)| *change).collect::<Vec<f64>>();
+    let mut nearest = changes();
+    nearest.compact_sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+    nearest.truncate(least);
+    let Some((level, all)) = median(&mut nearest).zip(median(&mut changes())) else { return };
+    let mut errors: Vec<f64> = told.iter().filter_map(|(size, _)| Some(size.pooled()?.error())).collect();
+    let own = (nearest.iter().map(|change| (change - level) * (change - level)).sum::<f64>() / least as f64).sqrt();
+    let noise = median(&mut errors).unwrap_or(0.0).max(own).max(MIN_ERROR);
+    if level.abs() * NEARER <= all.abs() && (all - level).abs() > APART * noise {
+        told.retain(|(_, change)| (change - level).abs() <= APART * noise);
+    }
+}
+
 /// The overall change of one collective and scale; `None` with fewer than [`MIN_SIZES`] sizes.
 pub fn median_change(sizes: &[SizeChanges]) -> Option<MedianChange> {
-    let told: Vec<(&SizeChanges, f64)> = sizes.iter().filter_map(|size| Some((size, size.middle()?))).collect();
+    let mut told: Vec<(&SizeChanges, f64)> = sizes.iter().filter_map(|size| Some((size, size.middle()?))).collect();
     if told.len() < MIN_SIZES {
         return None;
     }
+    keep_unchanged(&mut told);
     let ln_ratio = median(&mut told.iter().map(|(_, change)| *change).collect::<Vec<_>>())?;
     let mut of_arms: Vec<(MeasuredArm, f64)> =
         told.iter().flat_map(|(size, change)| size.changes().map(move |(arm, own)| (arm, own - change))).collect();
@@ -96,4 +126,34 @@ fn scatter(mut changes: Vec<f64>) -> f64 {
     let Some(median_change) = median(&mut changes) else { return 0.0 };
     let mut off: Vec<f64> = changes.iter().map(|change| (change - median_change).abs()).collect();
     MEDIAN_ERROR_FACTOR * MAD_TO_DEVIATION * median(&mut off).unwrap_or(0.0) / n.sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::pooled::tests::sizes, *};
+
+    fn level(change: impl Fn(usize) -> f64) -> MedianChange {
+        median_change(&sizes(7, |_, size| change(size))).unwrap()
+    }
+
+    #[test]
+    fn sizes_that_did_not_change_tell_the_level() {
+        for (first, change) in [(8, -0.26), (6, 0.095), (4, -0.2), (12, -0.1)] {
+            let found = level(|size| if size < first { 0.0 } else { change });
+            assert!(found.ln_ratio.abs() < 0.01 && found.error < 0.01, "{first} {found:?}");
+        }
+        // A change that grows with the size.
+        let growing = level(|size| if size < 6 { 0.0 } else { -0.03 * (size - 5) as f64 });
+        assert!(growing.ln_ratio.abs() < 0.01, "{growing:?}");
+    }
+
+    #[test]
+    fn a_change_of_everything_is_the_level() {
+        for change in [0.0, -0.02, -0.1, 0.3] {
+            let found = level(|_| change);
+            assert!((found.ln_ratio - change).abs() < 0.01 && found.sizes == 16, "{change} {found:?}");
+            let more = level(|size| if size < 4 { change - 0.08 } else { change });
+            assert!((more.ln_ratio - change).abs() < 0.015, "{change} {more:?}");
+        }
+    }
 }

@@ -143,6 +143,11 @@ impl SizeChanges {
 }
 
 impl PooledChange {
+    /// The standard error of the change.
+    pub const fn error(&self) -> f64 {
+        self.error
+    }
+
     /// Its error in each round of draws, at the `number`th size of all.
     pub fn errors(&self, number: usize) -> Vec<f32> {
         student_errors(self.error, self.freedom, 0xA11 + number as u64)

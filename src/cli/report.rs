@@ -27,6 +27,8 @@ use crate::{
         annotations::{Annotations, MOST_NOTE, MOST_NOTES, MOST_TITLE, Note, annotate},
         link::{self, LinkSize},
     },
+    text::visible,
+    topology::generate::Kind,
     tuning::read::RunKind,
     worker::executor::Executor,
 };
@@ -243,6 +245,9 @@ impl Report {
             && topology::is_form(form)
         {
             let name = files::name(form).to_ascii_lowercase();
+            if let Err(error) = Kind::parse(&name) {
+                return refuse(format!("{} is not there, and {error}", visible(&files::name(form))));
+            }
             let (kind, size) = name.split_once(':').unwrap_or((&name, ""));
             choices.set("graph", kind);
             if !size.is_empty() {

@@ -178,6 +178,8 @@ pub struct OpenedFiles {
     pub sets: Sets,
     /// Notes that concern several files, a sentence each.
     pub notes: Vec<String>,
+    /// Of which configurations wrong values came, a sentence for each collective and scale; among the notes as well.
+    wrong_values: Vec<String>,
     /// The hashes of the saved models' predictions.
     saved_hashes: Vec<String>,
 }
@@ -243,7 +245,9 @@ impl OpenedFiles {
             });
             return missing(refused.unwrap_or("a sweep, or one report, is needed"));
         }
-        self.take_tuning(Target::default(), progress).snapshot(Extent::Whole).map_err(|error| error.to_string())
+        let wrong_values = mem::take(&mut self.wrong_values);
+        let snapshot = self.take_tuning(Target::default(), progress).snapshot(Extent::Whole);
+        snapshot.map(|snapshot| Snapshot { wrong_values, ..snapshot }).map_err(|error| error.to_string())
     }
 }
 
@@ -330,7 +334,7 @@ pub fn read_set(
     let taken = ab::arms::take(&mut opened.rows, &origins, &by_number);
     opened.documents.comparisons.extend(taken.texts);
     opened.documents.compared_logs = taken.files;
-    let wrong_values = wrong_values::take_out(&mut opened.rows);
+    opened.wrong_values = wrong_values::take_out(&mut opened.rows);
     let mut copies = take_out_copies(&opened.files, &mut opened.rows);
     copies.extend(take_out_medians(&opened.files, &mut opened.rows));
     let name = |file: u16| {
@@ -342,7 +346,7 @@ pub fn read_set(
     opened.measured_with = snapshot::measured_with(&opened.rows, &origins);
     opened.notes = duplicate_runs(&opened.files, &opened.rows);
     opened.notes.extend(copies);
-    opened.notes.extend(wrong_values);
+    opened.notes.extend(opened.wrong_values.clone());
     opened.notes.extend(contradicted);
     // Beside other files a model's rows are rows like theirs.
     opened.target = opened.target.filter(|_| opened.files.len() == 1);

@@ -22,6 +22,9 @@ pub struct Snapshot {
     pub is_whole: bool,
     /// Ascending by collective and scale.
     pub groups: Vec<SnapshotGroup>,
+    /// Of which configurations wrong values came, a sentence for each collective and scale. It stays where the
+    /// measurements were read: reports don't carry it.
+    pub wrong_values: Vec<String>,
 }
 
 /// What was measured of one collective at one scale.

@@ -95,7 +95,7 @@ impl Snapshot {
             }
         }
         let program = concat!("collectune ", env!("CARGO_PKG_VERSION")).to_owned();
-        Ok(Self { program, is_whole: extent == Extent::Whole, groups })
+        Ok(Self { program, is_whole: extent == Extent::Whole, groups, wrong_values: Vec::new() })
     }
 
     /// Adds what each collective and scale was measured with.

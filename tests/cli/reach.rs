@@ -64,7 +64,7 @@ fn a_list_is_judged_by_the_version() {
 }
 
 #[test]
-fn variables_that_leave_a_tuner_nothing_to_decide_count_for_a_list() {
+fn variables_that_exclude_a_tuner_files_answer_count_for_a_list() {
     let folder = TempDir::new().unwrap();
     let calls =
         write(&folder, "calls.csv", "collective,num_nodes,num_gpus,size_bytes,calls\nall_reduce,2,16,65536,3\n");
@@ -75,9 +75,12 @@ fn variables_that_leave_a_tuner_nothing_to_decide_count_for_a_list() {
         json(&asked)["lines"][0]["path"].as_str().unwrap().to_owned()
     };
     assert_eq!(path(&[]), "tuner");
-    assert_eq!(path(&["NCCL_ALGO=Ring,Tree"]), "tuner");
-    assert_eq!(path(&["NCCL_ALGO=Ring"]), "env");
-    assert_eq!(path(&["NCCL_PROTO=allreduce:LL128"]), "env");
+    for open in ["NCCL_ALGO=Ring,Tree", "NCCL_ALGO=tree", "NCCL_PROTO=LL", "NCCL_ALGO=bogus", "NCCL_PROTO=^Simple"] {
+        assert_eq!(path(&[open]), "tuner", "{open}");
+    }
+    for excluding in ["NCCL_ALGO=Ring", "NCCL_ALGO=^tree", "NCCL_PROTO=allreduce:LL128"] {
+        assert_eq!(path(&[excluding]), "env", "{excluding}");
+    }
     assert_eq!(path(&["NCCL_TUNER_PLUGIN=none"]), "library");
 }
 

@@ -145,8 +145,8 @@ fn dda_takes_all_of_decoding_and_nothing_where_it_is_off() {
     let newer = |algorithms| with(&in_version(limited(algorithms), Version::release(2, 31, 2)));
     assert_eq!(with(&limited("Ring,Tree")).total.reached_calls, 0);
     assert_eq!(newer("Ring,Tree").total.reached_calls, 15);
-    // Of one algorithm nothing is left to decide.
-    assert_eq!(path_of(&newer("Ring")), [(Path::Env, 15)]);
+    // Of one algorithm the protocol and the channels are left.
+    assert_eq!(path_of(&newer("Ring")), [(Path::TunerOrLibrary, 15)]);
     // What is not known is not guessed.
     let unknown = with(&on_gpu(mi355x(&[]), None));
     assert_eq!(path_of(&unknown), [(Path::Unknown, 15)]);
@@ -310,15 +310,18 @@ fn the_tuner_and_its_conf_decide_the_path() {
     assert_eq!(with("Using internal tuner plugin.", &question), [(Path::Library, 3)]);
     assert_eq!(with("NCCL_TUNER_PLUGIN set by environment to none", &question), [(Path::Library, 3)]);
     assert_eq!(with("", &question), [(Path::TunerOrLibrary, 3)]);
-    // The environment leaves nothing to choose.
+    // The environment excludes what the file asks for at one size, and at no other.
     let forced = |value: &str| {
         let environment = vec![format!("NCCL_ALGO={value}").parse().expect("a variable")];
         ReachQuestion { on: JobPlace { environment, ..JobPlace::default() }, ..question.clone() }
     };
-    assert_eq!(with(plugin, &forced("Ring")), [(Path::Env, 3)]);
-    assert_eq!(with(plugin, &forced("allgather:tree;allreduce:ring")), [(Path::Env, 3)]);
-    for open in ["ring,tree", "^tree", "allgather:ring"] {
-        assert_eq!(with(plugin, &forced(open)).len(), 3, "{open}");
+    for excluding in ["Ring", "allgather:tree;allreduce:ring", "^tree"] {
+        let found = with(plugin, &forced(excluding));
+        assert_eq!(found, [(Path::Tuner, 1), (Path::Library, 1), (Path::Env, 1)], "{excluding}");
+    }
+    for open in ["ring,tree", "^nvls", "allgather:ring", "bogus"] {
+        let found = with(plugin, &forced(open));
+        assert_eq!(found, [(Path::Tuner, 1), (Path::Library, 1), (Path::Overridden, 1)], "{open}");
     }
     // A tuner of the first interfaces wins over it.
     let old = in_version(ReachQuestion { library: Some(Library::Nccl), ..forced("Ring") }, Version::release(2, 21, 5));

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::{
     cli::{
         arguments::{self, Measured},
-        error::CliError,
+        error::{CliError, refuse},
         files::{self, Reads},
         save, table, terminal,
     },
@@ -108,7 +108,11 @@ impl Compare {
             None => terminal::write(&text)?,
             Some(path) => save::save("comparison", path, text)?,
         }
-        if answer.got_slower { Err(CliError::Found) } else { Ok(()) }
+        if answer.got_slower {
+            return Err(CliError::Found);
+        }
+        let has_common = after.workloads().any(|workload| before.at(&workload).is_some());
+        if has_common { Ok(()) } else { refuse("nothing was compared: the two sides have no measurement in common") }
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) fn each(report: &mut Report, see: &mut TextVisitor<'_>) {
             see(note, false);
         }
     }
-    if let Some(Snapshot { program: _, is_whole: _, groups }) = snapshot {
+    if let Some(Snapshot { program: _, is_whole: _, groups, wrong_values: _ }) = snapshot {
         for SnapshotGroup { collective: _, scale: _, measured_with, drift: _, sizes: _ } in groups {
             measured_with.iter_mut().for_each(|text| see(text, false));
         }

@@ -120,7 +120,8 @@ pub(super) fn read(at: Cursor<'_>) -> Result<Snapshot> {
     let mut places = 0;
     within(&at.field("groups"), MAX_GROUPS)?;
     let groups = at.field("groups").list(|at| group(at, &mut places))?;
-    let mut snapshot = Snapshot { program: name(&at.field("program"))?, is_whole: at.field("whole").flag()?, groups };
+    let (program, is_whole) = (name(&at.field("program"))?, at.field("whole").flag()?);
+    let mut snapshot = Snapshot { program, is_whole, groups, wrong_values: Vec::new() };
     snapshot.put_in_order();
     Ok(snapshot)
 }

@@ -182,12 +182,15 @@ pub struct CompareFindings {
     pub same: Vec<(Collective, Scale)>,
     /// The differences between passes that widened an interval, in per cent.
     pub drifts: Vec<(Collective, Scale, f64)>,
+    /// Of which configurations wrong values came after, and not before, a sentence for each collective and scale.
+    pub wrong_values: Vec<String>,
 }
 
 impl CompareFindings {
-    /// Whether anything became slower by more than noise explains.
+    /// Whether anything became slower by more than noise explains, or computes wrong values now.
     pub fn got_slower(&self) -> bool {
-        self.overall.iter().any(|overall| overall.verdict == ChangeVerdict::Slower)
+        !self.wrong_values.is_empty()
+            || self.overall.iter().any(|overall| overall.verdict == ChangeVerdict::Slower)
             || self.differences.iter().any(|difference| difference.verdict == ChangeVerdict::Slower)
             || self.relative.iter().any(|relative| relative.relative_pct < 0.0)
     }
@@ -353,7 +356,17 @@ pub fn find_differences(
     crate::order::CompactSort::compact_sort_by_key(&mut deployed_checks[..], |check| check.workload);
     let relative = relative_changes(&groups, (1.0 - SHARE_OF_OVERALL - SHARE_OF_SIZES) * wrong, question);
     let differences = estimates.into_iter().map(judged).collect();
-    CompareFindings { overall, differences, relative, deployed_checks, same, drifts: drifts.noticeable() }
+    let is_new = |told: &&String| !before.wrong_values.contains(told);
+    let wrong_values = after.wrong_values.iter().filter(is_new).cloned().collect();
+    CompareFindings {
+        overall,
+        differences,
+        relative,
+        deployed_checks,
+        same,
+        drifts: drifts.noticeable(),
+        wrong_values,
+    }
 }
 
 /// The overall change of a collective and scale with its errors, one for each round of draws.

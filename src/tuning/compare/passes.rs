@@ -79,7 +79,7 @@ mod tests {
             drift: Some(Drift { deviation_pct, passes: 3 }),
             sizes: (1..).zip(runs).map(at).collect(),
         };
-        Snapshot { program: String::new(), is_whole: true, groups: vec![group] }
+        Snapshot { is_whole: true, groups: vec![group], ..Snapshot::default() }
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub fn summary(findings: &CompareFindings) -> Vec<String> {
     let of = |verdict: ChangeVerdict| -> Vec<&Difference> {
         findings.differences.iter().filter(|difference| difference.verdict == verdict).collect()
     };
+    let wrong_values = findings.wrong_values.iter().map(|told| format!("After: {told}."));
     if findings.differences.is_empty() {
         let nothing = if findings.same.is_empty() {
             "The two sides have no measurement in common."
@@ -28,10 +29,10 @@ pub fn summary(findings: &CompareFindings) -> Vec<String> {
             "Both sides hold the same runs, value by value: the same file, or a copy of it. There is nothing to \
              compare."
         };
-        return vec![nothing.to_owned()];
+        return wrong_values.chain([nothing.to_owned()]).collect();
     }
     let all = count(findings.differences.len() as u64, "comparison");
-    let mut said: Vec<String> = Vec::new();
+    let mut said: Vec<String> = wrong_values.collect();
     let as_a_whole: Vec<&OverallChange> = findings
         .overall
         .iter()
@@ -280,7 +281,7 @@ pub fn notes(
              campaigns are assumed to differ as two passes do: {widened}"
         ));
     }
-    if findings.drifts.is_empty() {
+    if findings.drifts.is_empty() && !findings.differences.is_empty() {
         notes.push(
             "No pass over a campaign was faster than the others as a whole, as far as the runs tell. Other nodes, \
              clocks or neighbours look like a change of the whole"

@@ -255,7 +255,8 @@ fn resolve(
     let tuner_wins = is_plugin
         && at.library == Some(Library::Nccl)
         && at.version.is_some_and(|release| release < Version::release(2, 22, 0));
-    let path = if !tuner_wins && is_forced(call.collective, &ran, at) {
+    let excluded = conf.filter(|_| !tuner_wins).and_then(|answer| excluded(call.collective, answer, at));
+    let path = if excluded.is_some() {
         Path::Env
     } else {
         match (told, tuner) {
@@ -291,37 +292,51 @@ fn has_run(effect: &Effect, ran: &Configuration) -> bool {
     is_entry && !matches!(effect.channels, Channels::Count(most) if ran.channels > most)
 }
 
-/// The path of a listed call of which the environment leaves a tuner nothing to decide, and the variable.
-fn path_by_environment(collective: Collective, at: &Surroundings) -> Option<(Path, String)> {
+/// The path of a listed call to which the environment loads no tuner, or of which it excludes what the tuner file asks
+/// for, and the variable.
+fn path_by_environment(
+    collective: Collective,
+    conf: Option<&ConfAnswer>,
+    at: &Surroundings,
+) -> Option<(Path, String)> {
     const PLUGIN: &str = "NCCL_TUNER_PLUGIN";
     if at.variable(PLUGIN).is_some_and(|plugin| plugin.trim().eq_ignore_ascii_case("none")) {
         return Some((Path::Library, format!("{PLUGIN}=none: no tuner is loaded")));
     }
-    let forced =
-        ["NCCL_ALGO", "NCCL_PROTO"].into_iter().find_map(|name| Some((name, only_of(at.variable(name)?, collective)?)));
-    forced.map(|(name, only)| (Path::Env, format!("{name} leaves nothing but {only}")))
+    let name = excluded(collective, conf?, at)?;
+    Some((Path::Env, format!("{name} excludes what the tuner file asks for")))
 }
 
-/// Whether the environment leaves one algorithm or one protocol, and that ran.
-fn is_forced(collective: Collective, ran: &Configuration, at: &Surroundings) -> bool {
-    let only = |name: &str| at.variable(name).and_then(|list| only_of(list, collective));
-    only("NCCL_ALGO").and_then(Algorithm::parse) == Some(ran.algorithm)
-        || only("NCCL_PROTO").and_then(Protocol::parse) == Some(ran.protocol)
+/// The variable that excludes the algorithm or protocol of a tuner file's answer: what it leaves out has no cost in the
+/// table that a tuner is given, and does not run. What it leaves, and the channels, a tuner still decides.
+fn excluded(collective: Collective, answer: &ConfAnswer, at: &Surroundings) -> Option<&'static str> {
+    answer.rule?;
+    let Entry::Forced(algorithm, protocol) = answer.effect.entry else { return None };
+    let is_algorithm = |word: &str| Some(Algorithm::parse(word)? == algorithm);
+    let is_protocol = |word: &str| Some(Protocol::parse(word)? == protocol);
+    let allows = |name: &str, is_own: &dyn Fn(&str) -> Option<bool>| {
+        at.variable(name).is_none_or(|list| leaves(list, collective, is_own))
+    };
+    if !allows("NCCL_ALGO", &is_algorithm) {
+        return Some("NCCL_ALGO");
+    }
+    (!allows("NCCL_PROTO", &is_protocol)).then_some("NCCL_PROTO")
 }
 
-/// The only word that a list leaves a collective: `ring`, or `allreduce:ring;…` from NCCL 2.24 on.
-fn only_of(list: &str, collective: Collective) -> Option<&str> {
-    let mut entries = list.split(';');
-    let first = entries.next()?;
-    let own = |entry: &str| entry.split_once(':').is_some_and(|(name, _)| Collective::parse(name) == Some(collective));
-    let entry = list.split(';').find(|entry| own(entry)).unwrap_or(first);
+/// Whether a list leaves a collective one of its words: `ring,tree`, `^tree`, or `allreduce:ring;…` from NCCL 2.24 on.
+/// `is_own` says whether a word is it; `None` of one that the library does not know, and passes over.
+fn leaves(list: &str, collective: Collective, is_own: &dyn Fn(&str) -> Option<bool>) -> bool {
+    let is_of = |entry: &str| entry.split_once(':').is_some_and(|(name, _)| Collective::parse(name) == Some(collective));
+    let entry = list.split(';').find(|entry| is_of(entry)).or_else(|| list.split(';').next()).unwrap_or_default();
     let words = match entry.split_once(':') {
-        Some(_) if !own(entry) => return None,
+        Some(_) if !is_of(entry) => return true,
         Some((_, words)) => words,
         None => entry,
     };
     let words = words.trim();
-    (!words.is_empty() && !words.starts_with('^') && !words.contains(',')).then_some(words)
+    let (words, are_excluded) = words.strip_prefix('^').map_or((words, false), |words| (words, true));
+    let mut known = words.split(',').filter_map(|word| is_own(word.trim())).peekable();
+    known.peek().is_none() || known.any(|is_own| is_own) != are_excluded
 }
 
 /// Adds listed calls by the conditions of the version.
@@ -335,7 +350,7 @@ fn list(listed: &[ListedCall], conf: Option<&Conf<'_>>, at: &Surroundings, colle
         });
         let with_conf = conf.map(|conf| conf.answer(call.collective, call.scale, call.size_bytes));
         let (path, condition) = conditions::path(call, at)
-            .or_else(|| path_by_environment(call.collective, at))
+            .or_else(|| path_by_environment(call.collective, with_conf.as_ref(), at))
             .unwrap_or_else(|| match &with_conf {
                 None => (Path::TunerOrLibrary, "no condition of a path before the tuner holds".to_owned()),
                 Some(ConfAnswer { rule: Some(line), .. }) => (Path::Tuner, format!("the rule of line {line} answers")),

@@ -24,7 +24,7 @@ pub enum Path {
     Library,
     /// The tuner file's answer did not run.
     Overridden,
-    /// `NCCL_ALGO` or `NCCL_PROTO` leaves nothing to choose.
+    /// `NCCL_ALGO` or `NCCL_PROTO` excludes the tuner file's answer.
     Env,
     /// A kernel for symmetric windows.
     Symmetric,
@@ -95,7 +95,7 @@ impl Path {
             Self::OwnTable => "a table that is shipped with the library answered",
             Self::Library => "no tuner is loaded, or its file has no rule for the call",
             Self::Overridden => "a tuner answered, and something else ran",
-            Self::Env => "NCCL_ALGO or NCCL_PROTO leaves nothing to choose",
+            Self::Env => "NCCL_ALGO or NCCL_PROTO excludes what the tuner file asks for",
             Self::Symmetric => "kernels for symmetric windows",
             Self::Ce => "copy engines, without a kernel",
             Self::Dda => "RCCL's direct access to the memory of other GPUs (DDA)",

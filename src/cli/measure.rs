@@ -8,7 +8,7 @@ use super::{
     terminal,
 };
 use crate::{
-    collective::Collective,
+    collective::{Collective, Scale},
     launch::{Launcher, Sizes},
     measure::{MeasureValues, markdown},
     registry::measure_commands,
@@ -60,10 +60,28 @@ impl Measure {
         }
         let scale = arguments::launched_scale(nodes, ranks)?;
         let sizes = Sizes { first: min, last: max };
-        terminal::write(&markdown(
-            measure_commands(workbench),
-            &MeasureValues { collective, sizes, scale, launcher },
-            true,
-        ))
+        let values = MeasureValues { collective, sizes, scale, launcher };
+        let written = |values: MeasureValues| markdown(measure_commands(workbench), &values, true);
+        let text = written(values);
+        // What changes nothing with another value either is not used.
+        let other = |one, another, own| if own == one { another } else { one };
+        let collective = other(Collective::AllReduce, Collective::AllGather, collective);
+        let launcher = if launcher == Launcher::Srun { Launcher::Mpirun } else { Launcher::Srun };
+        for (option, values) in [
+            ("collective", MeasureValues { collective, ..values }),
+            ("min", MeasureValues { sizes: Sizes { first: min + 4, last: max }, ..values }),
+            ("max", MeasureValues { sizes: Sizes { first: min, last: max + 4 }, ..values }),
+            (
+                "nodes",
+                MeasureValues { scale: Scale { nodes: nodes + 1, ranks: ranks / nodes * (nodes + 1) }, ..values },
+            ),
+            ("ranks", MeasureValues { scale: Scale { nodes, ranks: ranks + nodes }, ..values }),
+            ("launcher", MeasureValues { launcher, ..values }),
+        ] {
+            if written(values) == text {
+                arguments::say_unused(&[option], "no command that is written here depends on it");
+            }
+        }
+        terminal::write(&text)
     }
 }

@@ -203,7 +203,10 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
         Err(_)
             if headers.iter().any(|h| Collective::parse(h).is_some()) && headers.iter().any(|h| whole(h).is_some()) =>
         {
-            Err(format!("has no header line; put one on top that names the columns, like {EXAMPLE_HEADER}"))
+            Err(format!(
+                "has no header line; put one on top that names the columns, like {EXAMPLE_HEADER} for a sweep, or \
+                 {EXAMPLE_OF_REWARDS} for rewards"
+            ))
         }
         Err(error) => match headers::nearest(&headers) {
             Some(why) => Ok(Recognised::NearTraining(why)),
@@ -212,6 +215,7 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
     }
 }
 
+const EXAMPLE_OF_REWARDS: &str = "collective,size_bytes,num_nodes,num_gpus,latency_us,arm";
 const EXAMPLE_HEADER: &str = "collective,num_nodes,num_gpus,size_bytes,busbw_ip,algo,proto,nchannels";
 
 /// A JSON object, or an array of objects; a log's line may begin with a bracket as well (`[1,0]<stdout>:`).

@@ -4,13 +4,16 @@
 use super::{
     attribution::DealtArms,
     file::{Choice, Entry, Evidence, Policy},
-    read::Log,
+    read::{Log, Row},
 };
-use crate::bandit::{
-    best,
-    schedule::block_length,
-    statistics::{NormalInverseGamma, Statistics, pooled_deviation},
-    strategies::{StrategyKind, counts, rounded},
+use crate::{
+    bandit::{
+        best,
+        schedule::block_length,
+        statistics::{NormalInverseGamma, Statistics, pooled_deviation},
+        strategies::{StrategyKind, counts, rounded},
+    },
+    units::count,
 };
 
 /// What was learnt about one exploring key.
@@ -87,6 +90,22 @@ pub fn next(policies: &[Policy], log: &Log, strategy: StrategyKind) -> Result<(P
         learnt.push(LearntKey { key: place, arms, counts });
     }
     if learnt.is_empty() { Err(NothingLearnt::NotAbout) } else { Ok((next, learnt)) }
+}
+
+/// That a log lacks most of the values that the policy which is followed was made from; `None` where it has them, or
+/// nothing says how many there were. What it lacks is forgotten.
+pub fn forgotten(policy: &Policy, log: &Log) -> Option<String> {
+    let made_from: u64 = policy.evidence.iter().flat_map(|evidence| &evidence.n).sum();
+    let is_before = |row: &&Row| row.generation.is_some_and(|generation| generation < policy.generation);
+    let known = log.rows.iter().filter(is_before).count() as u64;
+    (known.saturating_mul(2) < made_from).then(|| {
+        format!(
+            "generation {} was made from {}, of which the log has {known}: was it rotated? What it lacks is forgotten; give \
+             the whole log",
+            policy.generation,
+            count(made_from, "value")
+        )
+    })
 }
 
 /// The evidence that the next policy records for a key's rewards. Without it, ranks take the key to have no rewards

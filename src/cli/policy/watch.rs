@@ -21,7 +21,7 @@ use crate::{
     policy::{
         file::Policy,
         record::{self, Active, First, Follow},
-        watch::{LearntKey, NothingLearnt, next},
+        watch::{LearntKey, NothingLearnt, forgotten, next},
     },
     progress::Silent,
     report::Workbench,
@@ -172,6 +172,8 @@ impl Watch {
         };
         match next(&policies, &log, strategy) {
             Ok((policy, learnt)) => {
+                files::tell(&report, files::Reads::Of(Workbench::Policy), &[]);
+                terminal::say_notes(forgotten(current, &log));
                 save::save("policy", &path, policy.text())?;
                 Ok(Look::Written(said(&path, &policy, &learnt)))
             }

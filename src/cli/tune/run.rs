@@ -1,6 +1,7 @@
 //! Makes one launch after another until the campaign is done, and leaves its folder whole after each.
 
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
@@ -48,8 +49,10 @@ use crate::{
         },
         loaded::LoadedTuning,
         log::{self, LogAnswers, LogRows},
+        origin::Aspect,
         parameters::Parameters,
         plan::duration,
+        read::Row,
         sweep::Sweep,
     },
     units::{Size, capitalised, count},
@@ -100,6 +103,8 @@ pub(super) struct Campaign {
     view: View,
     /// When report and tuner file were last written.
     looked_at: Instant,
+    /// The sets of nodes on which launches ran, each once.
+    nodes: RefCell<Vec<String>>,
 }
 
 /// What becomes of the tuner file.
@@ -143,7 +148,15 @@ impl Measured {
 
 impl Campaign {
     pub(super) fn new(folder: Folder, cluster: Cluster, prior: Option<Sweep>) -> Self {
-        Self { folder, cluster, prior, best: BestSoFar::default(), view: View::new(), looked_at: Instant::now() }
+        Self {
+            folder,
+            cluster,
+            prior,
+            best: BestSoFar::default(),
+            view: View::new(),
+            looked_at: Instant::now(),
+            nodes: RefCell::default(),
+        }
     }
 
     /// Goes on until the campaign is done.
@@ -369,10 +382,17 @@ impl Campaign {
         let Ok(LogRows { rows, reading, .. }) = read.rows(0, &name, &LogAnswers::default()) else {
             return Ok(LaunchOutcome::Measured);
         };
+        let of_row = |row: &Row| reading.origins.get(row.origin).values()[Aspect::Nodes as usize].clone();
+        if let Some(nodes) = rows.first().and_then(of_row) {
+            self.take_nodes(nodes, job);
+        }
         let ranks = job.scale.ranks;
         let asked = self.folder.settings.sizes;
         let is_launched = matches!(self.cluster, Cluster::Launched(_));
-        let last = rows.iter().map(|row| row.workload.size_bytes).max().unwrap_or_default();
+        let sizes = || rows.iter().map(|row| row.workload.size_bytes);
+        let (first, last) = (sizes().min().unwrap_or_default(), sizes().max().unwrap_or_default());
+        // The smallest message of some collectives is an element for each rank.
+        let first_asked = asked.first.max(u64::from(ranks) * 64);
         let wrong = rows.iter().filter(|row| row.marks.has_wrong_values).count() as u64;
         Ok(match (rows.first(), reading.problems.kept.first()) {
             (None, Some(problem)) => LaunchOutcome::Failed(format!("no row of its table can be used: {problem}")),
@@ -391,8 +411,32 @@ impl Campaign {
                 Size(asked.last),
                 last_line(log)
             )),
+            (Some(_), None) if is_launched && first >= first_asked.saturating_mul(2) => LaunchOutcome::Failed(format!(
+                "its table begins at {}, and sizes from {} on were asked for: do the program's own arguments choose others?",
+                Size(first),
+                Size(asked.first)
+            )),
             _ => LaunchOutcome::Measured,
         })
+    }
+
+    /// Says once that launches run on different nodes.
+    fn take_nodes(&self, nodes: String, job: Job) {
+        let mut known = self.nodes.borrow_mut();
+        if known.contains(&nodes) {
+            return;
+        }
+        known.push(nodes);
+        if known.len() == 2 {
+            terminal::say(
+                "warning",
+                &format!(
+                    "launches ran on different nodes, so that gains mix configurations and nodes: hold an allocation of \
+                     exactly {}, or name them to the launcher",
+                    count(job.scale.nodes.into(), "node")
+                ),
+            );
+        }
     }
 
     fn limit_s(&self, job: Job) -> f64 {
@@ -463,7 +507,7 @@ impl Campaign {
     fn confirm_by_ab(&mut self) -> Result<Deployment, CliError> {
         let candidate = self.folder.file(CANDIDATE);
         if process::is_stopped() || !candidate.is_file() {
-            return Ok(Deployment::None("nothing was seen to be faster than the default".to_owned()));
+            return Ok(Deployment::None("nothing was seen to be faster than the default beyond noise".to_owned()));
         }
         let whole = fs::read_to_string(&candidate).map_err(|error| told(format!("{CANDIDATE}: {error}")))?;
         if self.folder.settings.ab.is_none() {
@@ -471,7 +515,7 @@ impl Campaign {
         }
         if !whole.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
             return Ok(Deployment::None(format!(
-                "nothing is faster than the default by enough for a rule ({CANDIDATE})"
+                "no gain over the default is beyond noise by enough for a rule ({CANDIDATE})"
             )));
         }
         if own_rules(&self.folder.settings, &whole) == 0 {

@@ -358,15 +358,7 @@ pub fn find_differences(
     let differences = estimates.into_iter().map(judged).collect();
     let is_new = |told: &&String| !before.wrong_values.contains(told);
     let wrong_values = after.wrong_values.iter().filter(is_new).cloned().collect();
-    CompareFindings {
-        overall,
-        differences,
-        relative,
-        deployed_checks,
-        same,
-        drifts: drifts.noticeable(),
-        wrong_values,
-    }
+    CompareFindings { overall, differences, relative, deployed_checks, same, drifts: drifts.noticeable(), wrong_values }
 }
 
 /// The overall change of a collective and scale with its errors, one for each round of draws.

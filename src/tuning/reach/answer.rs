@@ -294,11 +294,7 @@ fn has_run(effect: &Effect, ran: &Configuration) -> bool {
 
 /// The path of a listed call to which the environment loads no tuner, or of which it excludes what the tuner file asks
 /// for, and the variable.
-fn path_by_environment(
-    collective: Collective,
-    conf: Option<&ConfAnswer>,
-    at: &Surroundings,
-) -> Option<(Path, String)> {
+fn path_by_environment(collective: Collective, conf: Option<&ConfAnswer>, at: &Surroundings) -> Option<(Path, String)> {
     const PLUGIN: &str = "NCCL_TUNER_PLUGIN";
     if at.variable(PLUGIN).is_some_and(|plugin| plugin.trim().eq_ignore_ascii_case("none")) {
         return Some((Path::Library, format!("{PLUGIN}=none: no tuner is loaded")));
@@ -326,7 +322,8 @@ fn excluded(collective: Collective, answer: &ConfAnswer, at: &Surroundings) -> O
 /// Whether a list leaves a collective one of its words: `ring,tree`, `^tree`, or `allreduce:ring;…` from NCCL 2.24 on.
 /// `is_own` says whether a word is it; `None` of one that the library does not know, and passes over.
 fn leaves(list: &str, collective: Collective, is_own: &dyn Fn(&str) -> Option<bool>) -> bool {
-    let is_of = |entry: &str| entry.split_once(':').is_some_and(|(name, _)| Collective::parse(name) == Some(collective));
+    let is_of =
+        |entry: &str| entry.split_once(':').is_some_and(|(name, _)| Collective::parse(name) == Some(collective));
     let entry = list.split(';').find(|entry| is_of(entry)).or_else(|| list.split(';').next()).unwrap_or_default();
     let words = match entry.split_once(':') {
         Some(_) if !is_of(entry) => return true,

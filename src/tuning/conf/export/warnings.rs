@@ -14,7 +14,9 @@ use crate::{
             reader::Reader,
             words::COLLECTIVES,
         },
+        decision::{Decision, KeepReason},
         platform::Library,
+        result::Recommendation,
         sweep::Sweep,
     },
     units::{Size, count},
@@ -41,7 +43,7 @@ pub(super) fn warnings(plans: &[Plan], basis: &ExportInput<'_>, options: &Export
     warnings.extend(built_in(options));
     let has_rules = plans.iter().any(|plan| plan.spans.iter().any(|span| span.written.is_some()));
     if !plans.is_empty() && !has_rules {
-        warnings.push(nothing_to_write(options));
+        warnings.push(nothing_to_write(basis, options));
     }
     if has_rules {
         warnings.push(
@@ -98,13 +100,23 @@ fn built_in(options: &ExportOptions) -> Option<String> {
 }
 
 /// Said of a file without a rule of its own.
-fn nothing_to_write(options: &ExportOptions) -> String {
+fn nothing_to_write(basis: &ExportInput<'_>, options: &ExportOptions) -> String {
+    let is_open = |r: &&Recommendation| {
+        matches!(r.decision, Decision::MeasureFirst | Decision::KeepDefault { reason: KeepReason::Uncertain })
+    };
+    let open = basis.recommendations.iter().filter(is_open).count() as u64;
     let what = match (options.carried(), options.displaced()) {
         (Some(table), _) => format!("with the rows of {table}'s own table, the file decides what the library does"),
         (None, Some(table)) => format!("the file displaces {table}'s own table, and the library's cost model decides"),
         (None, None) => "the library's cost model decides everywhere".to_owned(),
     };
-    format!("No rule is worth writing: {what}. Load no tuner and no file instead.")
+    match open {
+        0 => format!("No rule is worth writing: {what}. Load no tuner and no file instead."),
+        _ => format!(
+            "No rule is written: {what}. At {} a gain is seen that may be noise: measure more there.",
+            count(open, "size")
+        ),
+    }
 }
 
 fn channels(plan: &Plan, span: &Span, basis: &ExportInput<'_>) -> Option<String> {

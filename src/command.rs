@@ -84,8 +84,9 @@ impl Command {
     }
 }
 
-/// The choices that are not what is taken without them.
+/// The choices that are not what is taken without them, as far as the form offers them.
 pub fn changed(choices: &Choices, form: &[Field]) -> Choices {
+    let choices = choices.as_offered(form);
     let mut changed = choices.clone();
     form.iter().filter(|field| choices.get(&field.key) == Some(&field.usual)).for_each(|f| changed.clear(&f.key));
     changed

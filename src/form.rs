@@ -113,6 +113,20 @@ impl Choices {
                 None => gone.push(old),
             }
         }
+        // A leader that nobody chose may show another file now.
+        let shown = |field: &Field| match &field.control {
+            Control::One(options) => {
+                let label = options.iter().find(|(value, _)| *value == field.value).map(|(_, label)| label.as_str());
+                label.map(|label| beginning(label).to_owned())
+            }
+            _ => None,
+        };
+        let is_other = |old: &&Field| {
+            let new = after.iter().find(|field| field.key == old.key).and_then(shown);
+            let is_file = old.value.ends_with(|last: char| last.is_ascii_digit()) && shown(old).is_some();
+            !old.leads.is_empty() && self.get(&old.key).is_none() && is_file && new != shown(old)
+        };
+        gone.extend(before.iter().filter(is_other));
         for leader in gone {
             let led = after.iter().filter(|field| leader.leads.contains(&field.group));
             led.for_each(|field| carried.clear(&field.key));
@@ -122,17 +136,28 @@ impl Choices {
 
     /// Sentences on the choices that a form does not offer, and what it shows instead.
     pub fn not_offered(&self, form: &[Field]) -> Vec<String> {
+        const LONGEST: usize = 40;
         let told = form.iter().filter_map(|field| {
-            let Control::One(options) = &field.control else { return None };
-            let chosen = self.get(&field.key).filter(|chosen| *chosen != field.value)?;
+            let missing: String = field.lacks(self.get(&field.key)?)?.chars().take(LONGEST).collect();
+            let Control::One(options) = &field.control else {
+                return Some(format!("{}: {missing} was chosen and is not there.", field.label));
+            };
             let label = options.iter().find(|(value, _)| *value == field.value).map(|(_, label)| label)?;
-            let is_offered = options.iter().any(|(value, _)| value == chosen);
-            (!is_offered).then(|| {
-                let chosen: String = chosen.chars().take(40).collect();
-                format!("{}: {chosen} was chosen and is not there, {label} is taken instead.", field.label)
-            })
+            Some(format!("{}: {missing} was chosen and is not there, {label} is taken instead.", field.label))
         });
         told.collect()
+    }
+
+    /// The choices with those that a form takes in place of what it does not offer.
+    #[must_use]
+    pub fn as_offered(&self, form: &[Field]) -> Self {
+        let mut offered = self.clone();
+        for field in
+            form.iter().filter(|field| self.get(&field.key).is_some_and(|chosen| field.lacks(chosen).is_some()))
+        {
+            offered.set(&field.key, &field.value);
+        }
+        offered
     }
 
     /// The choices as the rest of an address fragment.
@@ -151,6 +176,11 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// The label of a file up to what is said of its contents.
+fn beginning(label: &str) -> &str {
+    label.split(": ").next().unwrap_or_default()
+}
+
 /// The value of an option in another form: where values are places (`f2`, `model-1`, `3`), that of the option with the
 /// same label, up to a colon; `None` where no option has it.
 fn moved_option(before: &Control, after: &Control, value: &str) -> Option<String> {
@@ -158,8 +188,7 @@ fn moved_option(before: &Control, after: &Control, value: &str) -> Option<String
     let is_place = value.ends_with(|last: char| last.is_ascii_digit());
     let label = old.iter().find(|(known, _)| known == value).map(|(_, label)| label).filter(|_| is_place);
     let Some(label) = label else { return Some(value.to_owned()) };
-    let begin = |label: &str| label.split(": ").next().unwrap_or_default().to_owned();
-    let is_same = |(_, other): &&(String, String)| begin(other) == begin(label);
+    let is_same = |(_, other): &&(String, String)| beginning(other) == beginning(label);
     let stays = new.iter().find(|(known, _)| known == value).filter(is_same);
     stays.or_else(|| new.iter().find(is_same)).map(|(value, _)| value.clone())
 }
@@ -331,6 +360,20 @@ impl Control {
 }
 
 impl Field {
+    /// What of a choice it does not offer, where it shows something else; `None` where it offers it all.
+    fn lacks(&self, chosen: &str) -> Option<String> {
+        let has = |options: &[(String, String)], chosen: &str| options.iter().any(|(value, _)| value == chosen);
+        match &self.control {
+            Control::One(options) if chosen != self.value && !has(options, chosen) => Some(chosen.to_owned()),
+            Control::Many(options) => {
+                let missing: Vec<&str> =
+                    chosen.split(',').filter(|one| !one.is_empty() && !has(options, one)).collect();
+                (!missing.is_empty()).then(|| missing.join(", "))
+            }
+            _ => None,
+        }
+    }
+
     /// A field with its key, label and control, for a [`Form`].
     pub fn new(key: &str, label: &str, control: Control) -> Self {
         Self {
@@ -560,6 +603,20 @@ impl<'a> Form<'a> {
         chosen
     }
 
+    /// A field that offers several values at once. Of those that are chosen the ones that are offered count; where there
+    /// is none among them, nothing counts as chosen.
+    pub fn offered_of(&mut self, mut field: Field) -> Option<String> {
+        let Control::Many(options) = &field.control else { return self.chosen(field).map(str::to_owned) };
+        let chosen = self.choices.get(&field.key).and_then(|chosen| {
+            let known: Vec<&str> =
+                chosen.split(',').filter(|one| options.iter().any(|(value, _)| value == one)).collect();
+            (chosen.is_empty() || !known.is_empty()).then(|| known.join(","))
+        });
+        field.value = chosen.clone().unwrap_or_else(|| field.usual.clone());
+        self.add(field);
+        chosen
+    }
+
     /// A field whose text, unless it is empty, is read by a function.
     pub fn read<T>(&mut self, field: Field, read: impl FnOnce(&str) -> Result<T, ChoiceError>) -> Option<T> {
         let text = self.chosen(field)?.trim();
@@ -653,10 +710,28 @@ mod tests {
         assert_eq!(after("graph=f2&cut=0&arm.2=auto", &["a", "b"], &["a", "c"]), "");
         assert_eq!(after("graph=f1&arm.1=auto", &["a"], &["a", "b"]), "&graph=f1&arm.1=auto");
         assert_eq!(after("graph=mesh&seed=3", &["a", "b"], &["b"]), "&graph=mesh&seed=3");
+        // Nobody chose the first file, and it is another one now.
+        assert_eq!(after("cut=0", &["a", "b"], &["b"]), "");
+        assert_eq!(after("cut=0", &["a"], &["a", "b"]), "&cut=0");
         let choices = Choices::parse("graph=f3");
         let told = choices.not_offered(&form(&["a", "b"]));
         assert_eq!(told, ["Graph: f3 was chosen and is not there, a: 1 links is taken instead."]);
         assert!(Choices::parse("graph=f1").not_offered(&form(&["a"])).is_empty());
+        assert_eq!(choices.as_offered(&form(&["a", "b"])).suffix(), "&graph=f1");
+        let columns = || Control::Many(vec![("a".to_owned(), "a".to_owned()), ("b".to_owned(), "b".to_owned())]);
+        for (chosen, counts, told) in [
+            ("a,c", Some("a"), Some("Columns: c was chosen and is not there.")),
+            ("c", None, Some("Columns: c was chosen and is not there.")),
+            ("b", Some("b"), None),
+            ("", Some(""), None),
+        ] {
+            let choices = Choices::parse(&format!("columns={chosen}"));
+            let mut form = Form::new(&choices);
+            let found = form.offered_of(Field::new("columns", "Columns", columns()).usually("a,b"));
+            let fields = form.into_fields();
+            assert_eq!((found.as_deref(), fields[0].value.as_str()), (counts, counts.unwrap_or("a,b")), "{chosen}");
+            assert_eq!(choices.not_offered(&fields).first().map(String::as_str), told, "{chosen}");
+        }
     }
 
     #[test]

@@ -41,6 +41,9 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example, bro
     };
     broken.into_iter().for_each(notify_of);
     let entry = StoredValue::new(None::<HistoryEntry>);
+    // Tells entries of this visit from those of an earlier one, whose files are gone.
+    let visit = js_sys::Date::now().to_string();
+    let of_visit = visit.clone();
     reactive::effect(move || {
         let address = session.tuning.address.get();
         let workbench = session.workbench.get();
@@ -81,36 +84,51 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example, bro
         // After Back or Forward the entry exists already; a new one for the same address, written differently, would
         // only be a detour.
         let is_ours = before.as_ref().is_some_and(|before| before.fragment == here);
+        // Choices that follow their files are no step of anybody's.
+        let has_followed = session.state_of(workbench).takes_following();
         let is_step = is_ours
             && !is_dragged_on
+            && !has_followed
             && before.is_some_and(|before| before.has_data || before.is_report || now.is_report)
             && (now.is_report || !was_open());
         let Ok(history) = window().history() else { return };
         if here != now.fragment {
             let url = if is_bare { window().location().pathname().unwrap_or_default() } else { now.fragment };
+            let files_changed = session.state_of(workbench).files_changed();
+            let state = JsValue::from_str(&format!("{of_visit} {files_changed}"));
             let _ = if is_step {
-                history.push_state_with_url(&JsValue::NULL, "", Some(&url))
+                history.push_state_with_url(&state, "", Some(&url))
             } else {
-                history.replace_state_with_url(&JsValue::NULL, "", Some(&url))
+                history.replace_state_with_url(&state, "", Some(&url))
             };
         }
     });
-    let listener = window_event_listener(ev::popstate, move |_| {
+    let listener = window_event_listener(ev::popstate, move |event| {
         let here = fragment();
+        let state = event.state().as_string().unwrap_or_default();
+        let files_changed = state.strip_prefix(&visit).and_then(|rest| rest.trim().parse::<usize>().ok());
         session.withdraw(&notified.get_value());
         if reader.open_address(&here) {
             return;
         }
         let workbench = Workbench::of(&here);
+        let state = session.state_of(workbench);
         let show = || {
             session.workbench.set(workbench);
-            session.state_of(workbench).tab.set(form::tab(&here));
+            state.tab.set(form::tab(&here));
+        };
+        let choose = |choices: Choices| {
+            let is_other = state.choices.with_untracked(|held| *held != choices);
+            if let Some(time) = files_changed.filter(|time| is_other && *time < state.files_changed()) {
+                state.expect_choices_of(time);
+            }
+            session.choose_all(workbench, choices);
         };
         match Address::parse(&here) {
             // The workload of a sweep stays for the way back.
             Ok(_) if workbench != Workbench::Tuning && untrack(move || session.has_files()) => {
                 show();
-                session.choose_all(workbench, Choices::parse(&here));
+                choose(Choices::parse(&here));
             }
             Ok(address) => {
                 show();
@@ -124,7 +142,7 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example, bro
                         .for_each(|(key, value)| choices.set(key, value));
                 }
                 session.tuning.names_example.set(address.example);
-                session.choose_all(workbench, choices);
+                choose(choices);
                 example.open_if_asked(session);
             }
             Err(error) => notify_of(error),

@@ -251,6 +251,22 @@ impl OpenedFiles {
     }
 }
 
+/// The name of a file among others: its own, or where another one has it, one with a number before its ending.
+///
+/// ```
+/// use collectune::intake::files::apart;
+/// let taken = ["a/sweep.csv".to_owned(), "a/sweep (2).csv".to_owned()];
+/// assert_eq!(apart("a/sweep.csv", &taken), "a/sweep (3).csv");
+/// assert_eq!(apart("b/sweep.csv", &taken), "b/sweep.csv");
+/// ```
+pub fn apart(name: &str, taken: &[String]) -> String {
+    let is_free = |name: &String| !taken.contains(name);
+    let begins = name.rfind('/').map_or(0, |at| at + 1);
+    let (stem, end) = name.split_at(name[begins..].rfind('.').map_or(name.len(), |at| begins + at));
+    let numbered = (2..).map(|number: u32| format!("{stem} ({number}){end}"));
+    std::iter::once(name.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
+}
+
 /// Reads files, each as what it is; `names` and `files` go together. Of measurements that must not be pooled the
 /// largest set is kept.
 pub fn read_files(names: &[FileToLoad], files: Vec<FileSource>, progress: &mut dyn Progress) -> OpenedFiles {

@@ -21,7 +21,7 @@ use crate::{
     },
     progress::Progress,
     report::{Contents, Exhibit, Report, Section, TextFile},
-    text::{Listing, excerpt},
+    text::Listing,
     workbench::{Attachment, AttachmentKind, Jobs, ReportContext, Study, WorkbenchError},
 };
 
@@ -234,9 +234,6 @@ impl Study for Overlap {
         let ReportContext { files, problems } = material;
         let material = super::report::OverlapReportInput { study: &self.study, files, problems };
         let mut report = super::report::report(material, contents)?;
-        if let Some(chosen) = self.settings.unknown.as_deref().map(excerpt) {
-            report.summary.push(format!("There is nothing called {chosen} to be shown here: the verdict's model is."));
-        }
         let at = report.sections.len().min(2);
         report.sections.splice(at..at, self.prediction.clone());
         Ok(report)

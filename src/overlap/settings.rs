@@ -33,8 +33,6 @@ pub(super) struct Settings {
     pub study: features::Settings,
     /// Whose predictions are shown; `None` for those of the verdict's model.
     pub shown: Option<ShownPredictions>,
-    /// The chosen predictions, if the study has none with that name.
-    pub unknown: Option<String>,
 }
 
 impl Settings {
@@ -58,11 +56,8 @@ impl Settings {
             let usual: Vec<String> =
                 chosen(dataset, &settings.study).into_iter().map(|column| key(&dataset.columns[column])).collect();
             let field = Field::new("metrics", "Metrics", Control::Many(keys)).usually(usual.join(","));
-            // The study reports a name that no column has.
             let named = |name: &str| dataset.columns.iter().find(|column| key(column) == name).cloned();
-            settings.study.columns = form
-                .chosen(field)
-                .map(|chosen| chosen.split(',').map(|name| named(name).unwrap_or_else(|| name.to_owned())).collect());
+            settings.study.columns = form.offered_of(field).map(|chosen| chosen.split(',').filter_map(named).collect());
         }
         settings
     }
@@ -71,12 +66,11 @@ impl Settings {
         let mut models = vec![(String::new(), "as the verdict says".to_owned())];
         models.extend(Kind::ALL.map(|kind| (kind.name().to_owned(), kind.title().to_owned())));
         models.extend((1..).zip(&loaded.models).map(|(number, model)| (format!("model-{number}"), model.name.clone())));
-        let Some(chosen) = form.chosen(Field::new("shown", "Shown", Control::One(models))) else { return };
+        let Some(chosen) = form.offered(Field::new("shown", "Shown", Control::One(models))) else { return };
         let number = chosen.strip_prefix("model-").and_then(|number| number.parse::<u32>().ok());
         let model = number.and_then(|number| number.checked_sub(1));
         let Some((model, imported)) = model.and_then(|model| Some((model, loaded.models.get(model as usize)?))) else {
             self.shown = Kind::parse(chosen).map(ShownPredictions::Model);
-            self.unknown = self.shown.is_none().then(|| chosen.to_owned());
             return;
         };
         let has_scaler = study.scaler(imported).is_some();

@@ -146,6 +146,7 @@ impl PolicyStudy {
         let told = judge::agree(&mut results, &settings.bands);
         self.judged.iter_mut().zip(results).for_each(|(one, result)| one.result = result);
         self.notes.extend(told);
+        let first_line = settings.logs.iter().map(|log| log.from_line).max().unwrap_or_default();
         self.settings = settings;
         if self.pools.is_empty() && self.logs.iter().all(|named| named.log.table.is_none()) {
             let why = self
@@ -153,7 +154,10 @@ impl PolicyStudy {
                 .iter()
                 .find(|file| file.is_refused)
                 .map(|file| format!("{} {}", file.name, file.attribution));
-            return Err(StudyError::NoKeys(why.unwrap_or_default()));
+            return Err(StudyError::NoKeys(why.unwrap_or_else(|| match first_line {
+                0 => "they have no line that says enough".to_owned(),
+                line => format!("none has a line from line {line} on"),
+            })));
         }
         Ok(self.studied())
     }

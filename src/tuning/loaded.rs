@@ -133,6 +133,17 @@ impl LoadedTuning {
         number.and_then(|number| self.files.names.get(&number)).map_or("", String::as_str)
     }
 
+    /// The place of a loaded file among all of them, from 1, by which addresses name it: it is the same wherever the
+    /// same files are opened in the same order.
+    pub(super) fn place(&self, file: u32) -> usize {
+        self.files.names.keys().filter(|number| u32::from(**number) < file).count() + 1
+    }
+
+    /// The loaded file at a [place](Self::place).
+    pub(super) fn at_place(&self, place: usize) -> Option<u32> {
+        self.files.names.keys().nth(place.checked_sub(1)?).copied().map(u32::from)
+    }
+
     /// The states that can be compared with each other, with their names.
     pub(super) fn states(&self) -> Vec<(StateKey, String)> {
         self.files.states.named(|file| self.name(file).to_owned())

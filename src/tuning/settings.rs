@@ -195,7 +195,7 @@ impl Settings {
             Panel::Ab => settings.ab_fields(form, tuning),
             Panel::Tables => {
                 form.group(Group::Tables);
-                settings.table = file(form, "table", "File", named(tuning, &tuning.files.listings), None);
+                settings.table = file(form, tuning, "table", "File", named(tuning, &tuning.files.listings), None);
             }
             Panel::Compare => settings.compare_fields(form, tuning),
             Panel::HeatMap | Panel::Noise | Panel::Campaign => {}
@@ -301,7 +301,7 @@ impl Settings {
         let confs = named(tuning, &tuning.files.confs);
         if !confs.is_empty() {
             form.group(Group::Check);
-            self.checked = file(form, "conf", "Tuner file", confs, None);
+            self.checked = file(form, tuning, "conf", "Tuner file", confs, None);
             self.reader_fields(form, tuning);
             let all = Field::new("all-readers", "Findings for all readers", Control::Switch);
             form.field(all, &mut self.all_readers);
@@ -341,7 +341,8 @@ impl Settings {
             let typed = Field::new("typed", "Enter calls instead of using the loaded logs", Control::Switch);
             form.field(typed, &mut self.by_hand);
         }
-        self.coverage.conf = file(form, "rules", "Tuner file", named(tuning, &tuning.files.confs), Some("none"));
+        self.coverage.conf =
+            file(form, tuning, "rules", "Tuner file", named(tuning, &tuning.files.confs), Some("none"));
         self.reader_fields(form, tuning);
         let mut scales: Vec<Scale> = tuning.study.groups().iter().map(|group| group.scale).collect();
         scales.compact_sort();
@@ -394,9 +395,9 @@ impl Settings {
         let (campaigns, confs) = (named(tuning, &tuning.files.comparisons), named(tuning, &tuning.files.confs));
         if !campaigns.is_empty() {
             form.group(Group::Ab);
-            self.ab.file = file(form, "campaign", "Campaign", campaigns, None);
+            self.ab.file = file(form, tuning, "campaign", "Campaign", campaigns, None);
             if !confs.is_empty() {
-                self.ab.conf = file(form, "campaign-conf", "Its tuner file", confs, None);
+                self.ab.conf = file(form, tuning, "campaign-conf", "Its tuner file", confs, None);
             }
             let unsaid = [(String::new(), "as the files say".to_owned())];
             let collectives = Control::One(unsaid.into_iter().chain(collectives()).collect());
@@ -426,17 +427,21 @@ impl Settings {
         let mut single = states.iter().map(|(state, _)| *state).filter(is_single);
         form.group(Group::Compare);
         if let (Some(first), Some(last)) = (single.next(), single.next_back()) {
-            let options: Vec<_> = states.iter().map(|(state, name)| (state.to_string(), name.clone())).collect();
+            let value = |state: &StateKey| match state {
+                StateKey::File(file) => tuning.place(*file).to_string(),
+                state => state.to_string(),
+            };
+            let options: Vec<_> = states.iter().map(|(state, name)| (value(state), name.clone())).collect();
             let mut state = |field: Field, usual: StateKey| {
-                let chosen = one_of_these(form, field, options.clone(), usual.to_string());
-                chosen.parse().unwrap_or(usual)
+                let chosen = one_of_these(form, field, options.clone(), value(&usual));
+                states.iter().map(|(state, _)| *state).find(|state| value(state) == chosen).unwrap_or(usual)
             };
             let before = state(Field::new("before", "Before", Control::One(Vec::new())), first);
             let after = Field::new("after", "After", Control::One(Vec::new())).swapping("before");
             self.compared = Some([before, state(after, last)]);
             let confs = named(tuning, &tuning.files.confs);
             if !confs.is_empty() {
-                self.deployed = file(form, "deployed", "Deployed", confs, Some("what was best before"));
+                self.deployed = file(form, tuning, "deployed", "Deployed", confs, Some("what was best before"));
             }
             percent(form, "change-confidence", "Confidence, %", (50.0, 99.0), &mut self.compare.level);
             let label = "Smallest change that matters, %";
@@ -502,17 +507,26 @@ fn calls(form: &mut Form<'_>) -> Result<Option<TypedCalls>, String> {
 }
 
 fn named<T>(tuning: &LoadedTuning, files: &[(u32, T)]) -> Files {
-    files.iter().map(|(file, _)| (file.to_string(), tuning.name(*file).to_owned())).collect()
+    files.iter().map(|(file, _)| (tuning.place(*file).to_string(), tuning.name(*file).to_owned())).collect()
 }
 
-/// The choice of a loaded file: the newest, or none where that has a name, until another one that is loaded is chosen.
-fn file(form: &mut Form<'_>, key: &str, label: &str, mut files: Files, none: Option<&str>) -> Option<u32> {
+/// The choice of a loaded file, by its place among all: the newest, or none where that has a name, until another one
+/// that is loaded is chosen.
+fn file(
+    form: &mut Form<'_>,
+    tuning: &LoadedTuning,
+    key: &str,
+    label: &str,
+    mut files: Files,
+    none: Option<&str>,
+) -> Option<u32> {
     let newest = files.last().map(|(file, _)| file.clone()).unwrap_or_default();
     let usual = none.map_or(newest, |none| {
         files.insert(0, (String::new(), none.to_owned()));
         String::new()
     });
-    one_of_these(form, Field::new(key, label, Control::One(Vec::new())), files, usual).parse().ok()
+    let place = one_of_these(form, Field::new(key, label, Control::One(Vec::new())), files, usual).parse().ok()?;
+    tuning.at_place(place)
 }
 
 /// The choice of one of these, each with value and label: `usual` where none was chosen, or one that is not there any

@@ -338,11 +338,14 @@ fn a_column_that_is_not_there_is_refused() {
     // In a report what is chosen is used, and what is no choice is named.
     let output = collectune(&["report", &run, "--choices", "metrics=Memory%20throughput,foo&shown=forest&colour=red"]);
     let markdown = ended(&output, 0);
-    assert!(markdown.contains("## Random forest") && markdown.contains("there is no column foo"), "{markdown}");
+    assert!(
+        markdown.contains("## Random forest") && markdown.contains("Metrics: foo was chosen and is not there."),
+        "{markdown}"
+    );
     assert!(text(&output.stderr).contains("--choices: colour is not used here"), "{}", text(&output.stderr));
     let markdown = ended(&collectune(&["report", &run, "--choices", "shown=model-3"]), 0);
     assert!(
-        markdown.contains("There is nothing called model-3 to be shown here: the verdict's model is."),
+        markdown.contains("Shown: model-3 was chosen and is not there, as the verdict says is taken instead."),
         "{markdown}"
     );
 }

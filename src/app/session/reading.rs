@@ -19,7 +19,7 @@ use crate::{
     collective::Workload,
     intake::{
         FileReport, Mapping, MappingRequest, Outcome,
-        files::{DocumentFiles, FileToLoad},
+        files::{DocumentFiles, FileToLoad, apart},
         unpack::{UnpackedFile, is_archive},
     },
     order::CompactSort,
@@ -43,9 +43,13 @@ impl Session {
             return;
         }
         let opened = count(handles.len() as u64, "file");
+        let mut names = self.files.with_untracked(|files| {
+            let stay = files.iter().filter(|file| !file.is_example && !is_example);
+            stay.map(|file| file.handle.name()).collect::<Vec<String>>()
+        });
         let new = handles.into_iter().map(|handle| OpenFile {
             id: self.next_id(),
-            handle,
+            handle: named_apart(handle, &mut names),
             mapping: None,
             is_example,
             not_read: None,
@@ -349,4 +353,14 @@ fn accepted_rows(outcome: &Outcome) -> u64 {
         Outcome::Loaded { rows, .. } => *rows,
         _ => 0,
     }
+}
+
+/// A file under a name that no other open file has: fields, tables and commands name files by it.
+fn named_apart(handle: web_sys::File, names: &mut Vec<String>) -> web_sys::File {
+    let name = handle.name();
+    let apart = apart(&name, names);
+    names.push(apart.clone());
+    let is_named = apart == name;
+    let renamed = (!is_named).then(|| web_sys::File::new_with_blob_sequence(&Array::of1(&handle), &apart).ok());
+    renamed.flatten().unwrap_or(handle)
 }

@@ -32,6 +32,10 @@ pub struct WorkbenchState {
     pub(super) job_results: StoredValue<Vec<Vec<u8>>>,
     /// The form before other files were opened, until the first answer on these; empty otherwise.
     pub(super) form_before: StoredValue<Vec<Field>>,
+    /// The forms that were shown before each change of the files, the first one first.
+    earlier_forms: StoredValue<Vec<Vec<Field>>>,
+    /// Whether the choices were changed by following their files, and not by somebody.
+    has_followed: StoredValue<bool>,
     /// The choices that the answer shown belongs to.
     pub(super) answered_choices: StoredValue<Choices>,
     /// Whether the worker holds the answer that is shown.
@@ -88,6 +92,8 @@ impl WorkbenchState {
             drags: StoredValue::new(0),
             job_results: StoredValue::new(Vec::new()),
             form_before: StoredValue::new(Vec::new()),
+            earlier_forms: StoredValue::new(Vec::new()),
+            has_followed: StoredValue::new(false),
             answered_choices: StoredValue::new(Choices::default()),
             is_in_worker: StoredValue::new(false),
             is_last: StoredValue::new(false),
@@ -114,6 +120,7 @@ impl WorkbenchState {
     pub fn clear(self) {
         if let Some(shown) = self.shown.get_untracked() {
             self.form_before.set_value(shown.form.clone());
+            self.earlier_forms.update_value(|forms| forms.push(shown.form.clone()));
         }
         self.shown.set(None);
         self.network.set(None);
@@ -170,9 +177,28 @@ impl WorkbenchState {
         let carried = choices.after_other_files(&before, form);
         let is_other = carried != choices;
         if is_other {
+            self.has_followed.set_value(true);
             self.choices.set(carried);
         }
         is_other
+    }
+
+    /// How often other files were opened or closed below an answer. An entry of the history is of one of these times.
+    pub fn files_changed(self) -> usize {
+        self.earlier_forms.with_value(Vec::len)
+    }
+
+    /// Choices of an earlier entry of the history come next: they follow the files of then.
+    pub fn expect_choices_of(self, files_changed: usize) {
+        let form = self.earlier_forms.with_value(|forms| forms.get(files_changed).cloned());
+        self.form_before.set_value(form.unwrap_or_default());
+    }
+
+    /// Whether the choices were changed by following their files since this was asked last.
+    pub fn takes_following(self) -> bool {
+        let has_followed = self.has_followed.get_value();
+        self.has_followed.set_value(false);
+        has_followed
     }
 
     /// Whether what is shown is the worker's answer to these choices.

@@ -117,6 +117,11 @@ impl Tuning {
     fn answer(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
         self.draw()?;
         self.sections = self.make_sections(progress);
+        let form = self.form()?;
+        for section in self.sections.iter_mut().filter(|section| section.form.is_some()) {
+            let own: Vec<Field> = form.iter().filter(|field| field.group == section.form).cloned().collect();
+            section.text.splice(0..0, self.choices.not_offered(&own));
+        }
         Ok(())
     }
 

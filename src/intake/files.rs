@@ -264,7 +264,7 @@ pub fn apart(name: &str, taken: &[String]) -> String {
     let begins = name.rfind('/').map_or(0, |at| at + 1);
     let (stem, end) = name.split_at(name[begins..].rfind('.').map_or(name.len(), |at| begins + at));
     let numbered = (2..).map(|number: u32| format!("{stem} ({number}){end}"));
-    std::iter::once(name.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
+    iter::once(name.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
 }
 
 /// Reads files, each as what it is; `names` and `files` go together. Of measurements that must not be pooled the

@@ -75,6 +75,13 @@ pub enum Check {
         /// Whether they are equal in the standard metrics as well.
         has_metrics: bool,
     },
+    /// Rows with the name, durations and overlap ratio of another, and other metrics.
+    SameTimes {
+        /// The number of such rows, not counting the first of each group.
+        rows: u64,
+        /// The number of rows that overlap.
+        of: u64,
+    },
     /// Rows with the metrics, duration alone and overlap ratio of another, which took another time.
     Measured {
         /// The number of such rows, not counting the first of each group.
@@ -135,6 +142,12 @@ impl Check {
                 count(*rows, "row"),
                 if *rows == 1 { "is" } else { "are" },
                 if *has_metrics { ", overlap and metrics" } else { " and overlap" }
+            ),
+            Self::SameTimes { rows, of } => format!(
+                "{} of {of} {} the name, durations and overlap of an earlier one, and other metrics: where one run was profiled \
+                 twice, models are asked for launches that they were given, and their errors are too small. Leave one profile out",
+                count(*rows, "row"),
+                if *rows == 1 { "has" } else { "have" }
             ),
             Self::Measured { rows, of } => format!(
                 "{} of {of} {} the metrics, duration alone and overlap of an earlier one, and took another time: for kernels that \
@@ -199,19 +212,27 @@ pub fn check(dataset: &Dataset) -> Vec<Check> {
     checks
 }
 
-/// Rows that are equal, and rows that are equal but for the time that they took.
+/// The share of kernels that may have the name and the times of an earlier one by chance: times are whole clock ticks.
+const EQUAL_BY_CHANCE: f64 = 0.1;
+
+/// Rows that are equal, and rows that are equal but for the time that they took, or for their metrics.
 fn equal(overlapped: &[&Kernel], metrics: usize) -> Vec<Check> {
     let of = overlapped.len() as u64;
     let mut checks = Vec::new();
-    let (firsts, has_metrics) = first_equals(overlapped, metrics);
+    let firsts = first_equals(overlapped, metrics);
     let again: Vec<(usize, usize)> = firsts.iter().copied().enumerate().filter(|(at, first)| at != first).collect();
     if let Some((at, first)) = again.first() {
         let lines = [overlapped[*at].line, overlapped[*first].line];
-        checks.push(Check::Equal { rows: again.len() as u64, of, lines, has_metrics });
+        checks.push(Check::Equal { rows: again.len() as u64, of, lines, has_metrics: metrics > 0 });
     }
     // Without metrics a duration alone may be the median of a name's launches.
     if metrics == 0 {
         return checks;
+    }
+    let by_times = first_equals(overlapped, 0).iter().enumerate().filter(|(at, first)| at != *first).count();
+    let rows = by_times.saturating_sub(again.len()) as u64;
+    if rows as f64 > EQUAL_BY_CHANCE * of as f64 {
+        checks.push(Check::SameTimes { rows, of });
     }
     let mut known = HashSet::new();
     let is_first = |(at, _): &(usize, &&Kernel)| firsts[*at] == *at;

@@ -43,22 +43,9 @@ pub fn ratio(slowdown: f64, overlap_ratio: f64) -> f64 {
     (1.0 + overlap_ratio * slowdown).max(0.0)
 }
 
-/// The share of kernels that may have the name and the times of an earlier one by chance: times are whole clock ticks.
-const EQUAL_BY_CHANCE: f64 = 0.05;
-
 /// The first of these kernels that each is equal to: of the same name, durations, overlap ratio and metrics, of which
-/// the first `metrics` count; and whether the metrics counted. They don't where so many are equal without that they
-/// must be the same launches, profiled twice. Most are only equal to themselves.
-pub fn first_equals(kernels: &[&Kernel], metrics: usize) -> (Vec<usize>, bool) {
-    let by_times = equals_by(kernels, 0);
-    let again = by_times.iter().enumerate().filter(|(at, first)| at != *first).count();
-    if metrics == 0 || again as f64 > EQUAL_BY_CHANCE * kernels.len() as f64 {
-        return (by_times, false);
-    }
-    (equals_by(kernels, metrics), true)
-}
-
-fn equals_by(kernels: &[&Kernel], metrics: usize) -> Vec<usize> {
+/// the first `metrics` count. Most are only equal to themselves.
+pub fn first_equals(kernels: &[&Kernel], metrics: usize) -> Vec<usize> {
     let mut known: HashMap<(&str, Vec<u64>), usize> = HashMap::with_capacity(kernels.len());
     let numbers = |kernel: &Kernel| {
         let times = [kernel.alone_ns, kernel.duration_ns, kernel.overlap_ratio];

@@ -49,7 +49,7 @@ impl Scheme {
             Self::Kernels(repeat) => {
                 let draw = |index: u64| Stream::new((u64::from(repeat) << 32) + index).next_u64();
                 let of_first = |index: usize| (draw(index as u64) % FOLDS as u64) as usize;
-                first_equals(&overlapped, dataset.standard_metrics()).0.into_iter().map(of_first).collect()
+                first_equals(&overlapped, dataset.standard_metrics()).into_iter().map(of_first).collect()
             }
             Self::Names => {
                 folds::by_rank(&overlapped.iter().map(|kernel| kernel.name.as_str()).collect::<Vec<_>>(), FOLDS)

@@ -349,7 +349,7 @@ fn a_campaign_is_judged_and_planned_as_on_the_page() {
 
 #[test]
 fn two_states_are_compared_as_on_the_page() {
-    for choices in ["p=compare", "p=compare&change-confidence=80&least-change=3&before=1&after=0"] {
+    for choices in ["p=compare", "p=compare&change-confidence=80&least-change=3&before=2&after=1"] {
         let files = [("after.csv", simulation(6, &[2])), ("before.csv", simulation(5, &[2]))];
         let choices = format!("{VIEW}&{choices}");
         let mut opened = Opened::new(Workbench::Tuning, &files, &choices);

@@ -13,7 +13,10 @@ use crate::support::{
     rewards::explored,
     terminal::{collectune, ended, json, text, write},
 };
-use collectune::policy::file::{Policy, with_checksum, without_checksum};
+use collectune::{
+    math::{Stream, mix},
+    policy::file::{Policy, with_checksum, without_checksum},
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -336,4 +339,30 @@ fn a_policy_file_that_can_not_hold_everything_says_so() {
 
 fn text_of(output: &std::process::Output) -> String {
     text(&output.stderr)
+}
+
+#[test]
+fn turns_in_one_order_are_told_where_an_arm_is_to_be_deployed() {
+    let folder = TempDir::new().unwrap();
+    // The first of four calls of each step waits, and so does the arm that has this place.
+    let log = |arm_of: &dyn Fn(u64) -> usize| {
+        let arms = ["auto", "tree/simple", "tree/ll128", "ring/simple"];
+        let mut stream = Stream::new(3);
+        let row = |call: u64| {
+            let ms = if call % 4 == 0 { 130.0 } else { 100.0 } + 5.0 * stream.normal();
+            format!("allreduce,67108864,2,8,{ms:.3},{}\n", arms[arm_of(call)])
+        };
+        "collective,size_bytes,num_nodes,num_gpus,latency_ms,arm\n".to_owned() + &(0..480).map(row).collect::<String>()
+    };
+    let fixed = write(&folder, "fixed.csv", log(&|call| (call % 4) as usize));
+    let output = collectune(&["policy", "replay", "--seeds", "0", &fixed]);
+    let answer = ended(&output, 0);
+    assert!(
+        answer.contains("deploy it") && answer.contains("The arms took turns in one order, 4 calls a round"),
+        "{answer}"
+    );
+    let mixed = |call: u64| (mix(call / 4 * 7 + 1).wrapping_add(call) % 4) as usize;
+    let drawn = write(&folder, "drawn.csv", log(&mixed));
+    let answer = ended(&collectune(&["policy", "replay", "--seeds", "0", &drawn]), 0);
+    assert!(!answer.contains("in one order") && !answer.contains("deploy it"), "{answer}");
 }

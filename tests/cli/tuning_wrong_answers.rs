@@ -581,3 +581,86 @@ fn what_is_chosen_of_one_set_or_named_for_rccl_is_not_passed_over() {
     let written = ended(&collectune(&export), 0);
     assert!(written.contains("# there under the name rccl_tuner_gfx942.csv"), "{written}");
 }
+
+#[test]
+fn what_computes_wrong_values_now_does_not_pass_a_comparison() {
+    let folder = TempDir::new().unwrap();
+    let rows = |errors: &str| {
+        let mut text = "collective,num_nodes,num_gpus,size_bytes,busbw_ip,errors_ip,algo,proto,nchannels\n".to_owned();
+        for log2 in 14..=18 {
+            for repeat in 0..3 {
+                let (size, more) = (1_u64 << log2, f64::from(log2 - 14) + 0.01 * f64::from(repeat));
+                text += &format!("all_reduce_perf,1,8,{size},{},{errors},TREE,LL,4\n", 20.0 + more);
+                text += &format!("all_reduce_perf,1,8,{size},{},0,RING,LL,4\n", 15.0 + more);
+                text += &format!("all_reduce_perf,1,8,{size},{},0,DEFAULT,DEFAULT,0\n", 10.0 + more);
+            }
+        }
+        text
+    };
+    let (right, wrong) = (write(&folder, "right.csv", rows("0")), write(&folder, "wrong.csv", rows("5")));
+    let output = collectune(&["tuning", "compare", &right, &wrong]);
+    let summary = ended(&output, 3);
+    assert!(
+        summary.contains("After: Wrong values of all_reduce on 1 node, 8 ranks came out of TREE/LL/4"),
+        "{summary}"
+    );
+    let answer = collectune(&["tuning", "compare", &right, &wrong, "--json"]);
+    let answer: Value = serde_json::from_str(&ended(&answer, 3)).unwrap();
+    assert_eq!(answer["got_slower"], true);
+    assert!(!ended(&collectune(&["tuning", "compare", &wrong, &right]), 0).contains("Wrong values"));
+    // Nothing in common is no pass.
+    let other = write(&folder, "other.csv", rows("0").replace("all_reduce", "all_gather"));
+    let told = said(&["tuning", "compare", &right, &other], 1);
+    assert!(told.contains("nothing was compared") && !told.contains("No pass over"), "{told}");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_no_graph() {
+    for (name, why) in [
+        ("run:2.csv", "run:2.csv is not there, and \"run:2.csv\" is no topology"),
+        ("meshh:8x8", "\"meshh:8x8\" is no topology"),
+        ("ring:99999999", "between 2 and"),
+    ] {
+        let told = said(&["report", name], 1);
+        assert!(told.contains(why), "{told}");
+    }
+    assert!(ended(&collectune(&["report", "mesh:2x2"]), 0).contains("all_gather over mesh"));
+}
+
+#[test]
+fn a_file_with_rules_that_the_library_does_not_follow_says_so() {
+    let folder = TempDir::new().unwrap();
+    let mut text = HEADER.to_owned();
+    for log2 in 14..=18 {
+        for repeat in 0..3 {
+            let (size, more) = (1_u64 << log2, f64::from(log2 - 14) + 0.01 * f64::from(repeat));
+            text += &format!("all_reduce_perf,1,8,{size},{},NVLS,SIMPLE,16\n", 20.0 + more);
+            text += &format!("all_reduce_perf,1,8,{size},{},DEFAULT,DEFAULT,0\n", 10.0 + more);
+        }
+    }
+    let sweep = write(&folder, "sweep.csv", text);
+    let export = |gpu: &str| {
+        let asked = ["tuning", "export", &sweep, "--reader", "example", "--library", "nccl", "--gpu", gpu];
+        text_of_errors(&collectune(&asked))
+    };
+    // A100 has no NVLink SHARP.
+    let told = export("a100");
+    assert!(told.lines().any(|line| line.starts_with("warning: nccl_tuner.conf, line ")), "{told}");
+    assert!(!export("h100").contains(", line "), "{}", export("h100"));
+}
+
+fn text_of_errors(output: &std::process::Output) -> String {
+    text(&output.stderr)
+}
+
+#[test]
+fn options_that_no_written_command_depends_on_are_named() {
+    let told = said(&["measure", "overlap", "--collective", "all_gather", "--min", "1M"], 0);
+    for option in ["--collective", "--min"] {
+        assert!(
+            told.contains(&format!("{option} is not used: no command that is written here depends on it")),
+            "{told}"
+        );
+    }
+    assert_eq!(said(&["measure", "tuning", "--collective", "all_gather", "--min", "1M", "--nodes", "4"], 0), "");
+}

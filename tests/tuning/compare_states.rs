@@ -346,7 +346,7 @@ fn of_sizes(sizes: Vec<SnapshotSize>) -> Snapshot {
         drift: None,
         sizes,
     };
-    Snapshot { program: "collectune 0.1.0".to_owned(), is_whole: true, groups: vec![group] }
+    Snapshot { is_whole: true, groups: vec![group], ..Snapshot::default() }
 }
 
 #[test]

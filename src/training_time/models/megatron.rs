@@ -97,11 +97,12 @@ fn tasks(command: &Command) -> Option<(u32, u32)> {
         own.iter().enumerate().find_map(|(at, part)| {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let value = if value.is_empty() { own.get(at + 1).copied().unwrap_or_default() } else { value };
-            names.contains(&name).then(|| value.parse::<u32>().ok())?
+            let is_option = name.starts_with('-') && names.contains(&name.trim_start_matches('-'));
+            is_option.then(|| value.parse::<u32>().ok())?
         })
     };
-    let of_nodes = || value(&["-N", "--nodes"])?.checked_mul(value(&["--ntasks-per-node"])?);
-    let tasks = value(&["-n", "-np", "--np", "--ntasks"]).or_else(of_nodes)?;
+    let of_nodes = || value(&["N", "nodes"])?.checked_mul(value(&["ntasks-per-node"])?);
+    let tasks = value(&["n", "np", "ntasks"]).or_else(of_nodes)?;
     Some((tasks, command.words.first()?.line))
 }
 

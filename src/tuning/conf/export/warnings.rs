@@ -10,7 +10,7 @@ use crate::{
     order::{CompactCollect, CompactSort},
     tuning::{
         conf::{
-            lint::{Severity, SimilarFindings, alike, beside_default, lint_for},
+            lint::{Code, Severity, SimilarFindings, alike, beside_default, lint_for},
             reader::Reader,
             words::COLLECTIVES,
         },
@@ -53,11 +53,19 @@ pub(super) fn warnings(plans: &[Plan], basis: &ExportInput<'_>, options: &Export
     }
 }
 
+/// The most rules of a file that is checked: the check compares them with each other.
+const MOST_CHECKED: usize = 500;
+
 /// The lines of a written file that would do nothing or something else where it is deployed, as the check of tuner
 /// files finds them: a configuration that was measured may be one that this version or GPU does not run.
 pub(super) fn without_effect(file: &ConfFile, options: &ExportOptions, sweep: &Sweep) -> Vec<String> {
+    if file.rules > MOST_CHECKED {
+        return Vec::new();
+    }
     let mut found = lint_for(file.text.as_bytes(), &[options.reader], options.platform(), sweep);
-    found.retain(|finding| finding.severity != Severity::Note);
+    // Of other findings the warnings of the export speak.
+    let is_told = |code: Code| matches!(code, Code::DeadRow | Code::Substituted | Code::Unsupported);
+    found.retain(|finding| finding.severity != Severity::Note && is_told(finding.code));
     let sentence = |alike: &SimilarFindings<'_>| {
         let others = alike.lines.len().saturating_sub(1);
         let more = if others > 0 { format!(" (and {} more)", count(others as u64, "line")) } else { String::new() };

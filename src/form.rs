@@ -603,8 +603,8 @@ impl<'a> Form<'a> {
         chosen
     }
 
-    /// A field that offers several values at once. Of those that are chosen the ones that are offered count; where there
-    /// is none among them, nothing counts as chosen.
+    /// A field that offers several values at once. Of those that are chosen the ones that are offered count; where
+    /// there is none among them, nothing counts as chosen.
     pub fn offered_of(&mut self, mut field: Field) -> Option<String> {
         let Control::Many(options) = &field.control else { return self.chosen(field).map(str::to_owned) };
         let chosen = self.choices.get(&field.key).and_then(|chosen| {

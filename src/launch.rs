@@ -35,12 +35,14 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The sizes to ask for on so many ranks, so that those that were printed come out again: nccl-tests rounds down to a
-    /// multiple of the ranks (3840 bytes for 4096 on 24 ranks), so a multiple just below a power of two stands for it.
+    /// The sizes to ask for on so many ranks, so that those that were printed come out again: nccl-tests rounds down to
+    /// a multiple of the ranks (3840 bytes for 4096 on 24), so a multiple just below a power of two stands for it.
     pub fn to_cover(first: u64, last: u64, ranks: u32) -> Self {
         let ranks = u64::from(ranks.max(1));
         let asked = |size: u64| match size.checked_next_power_of_two() {
-            Some(power) if power - size <= power / 10 && !ranks.is_power_of_two() && size % ranks == 0 => power,
+            Some(power) if power - size <= power / 10 && !ranks.is_power_of_two() && size.is_multiple_of(ranks) => {
+                power
+            }
             _ => size,
         };
         Self { first: asked(first), last: asked(last) }

@@ -1,9 +1,9 @@
 //! Measurements that must not be pooled are kept apart.
 //!
 //! Where the rows of a collective and scale were measured with different libraries, data types, operations, launches,
-//! nodes, GPUs or environments, they fall into sets, and everything is studied on one of them. What a row does not say, where others
-//! say different things, sets it apart as well. A collective and scale that was measured in one way only
-//! belongs to every set.
+//! nodes, GPUs or environments, they fall into sets, and everything is studied on one of them. What a row does not
+//! say, where others say different things, sets it apart as well. A collective and scale that was measured in one way
+//! only belongs to every set.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -349,7 +349,7 @@ fn turns_in_one_order_are_told_where_an_arm_is_to_be_deployed() {
         let arms = ["auto", "tree/simple", "tree/ll128", "ring/simple"];
         let mut stream = Stream::new(3);
         let row = |call: u64| {
-            let ms = if call % 4 == 0 { 130.0 } else { 100.0 } + 5.0 * stream.normal();
+            let ms = if call.is_multiple_of(4) { 130.0 } else { 100.0 } + 5.0 * stream.normal();
             format!("allreduce,67108864,2,8,{ms:.3},{}\n", arms[arm_of(call)])
         };
         "collective,size_bytes,num_nodes,num_gpus,latency_ms,arm\n".to_owned() + &(0..480).map(row).collect::<String>()

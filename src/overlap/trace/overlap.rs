@@ -22,8 +22,8 @@ pub struct Timing {
 }
 
 /// The share of each computing kernel that overlaps communication on its GPU, and its duration alone. The latter is
-/// that of the launch with the same name and number among that name's launches on the same GPU in `alone`, a run without
-/// communication; without such a run, the median of that name's launches in this run that don't overlap.
+/// that of the launch with the same name and number among that name's launches on the same GPU in `alone`, a run
+/// without communication; without such a run, the median of that name's launches in this run that don't overlap.
 pub fn statistics<'a>(launches: &'a [Launch], alone: Option<&'a [Launch]>) -> Timing {
     let mut communicating: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     let mut timing = Timing::default();

@@ -89,7 +89,7 @@ fn keep_last_launch(commands: &mut Vec<Command>) -> Option<String> {
 fn tasks(command: &Command) -> Option<(u32, u32)> {
     let parts: Vec<&str> = parts(command).collect();
     let is_launcher = |part: &&str| matches!(part.rsplit('/').next(), Some("srun" | "mpirun" | "mpiexec"));
-    let first = parts.iter().position(|part| is_launcher(part))?;
+    let first = parts.iter().position(is_launcher)?;
     // What follows the program is the program's own.
     let is_program = |part: &&&str| part.contains("python") || part.contains("torchrun") || part.ends_with(".py");
     let own = parts[first + 1..].iter().take_while(|part| !is_program(part)).copied().collect::<Vec<_>>();

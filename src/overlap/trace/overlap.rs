@@ -40,7 +40,16 @@ pub fn statistics<'a>(launches: &'a [Launch], alone: Option<&'a [Launch]>) -> Ti
         let end = launch.start_ns + launch.duration_ns;
         busy.get(launch.device.as_str()).map_or(0.0, |busy| busy.covered(launch.start_ns, end))
     };
-    let mut alone_by_name: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
+    let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut alone_durations: Vec<Vec<f64>> = Vec::new();
+    let mut add = |key: (&'a str, &'a str), duration_ns: f64| {
+        let next = alone_durations.len();
+        let place = *places.entry(key).or_insert(next);
+        if place == next {
+            alone_durations.push(Vec::new());
+        }
+        alone_durations[place].push(duration_ns);
+    };
     // The run alone may be of other GPUs than the job: then its first one stands for each.
     let of_alone: BTreeSet<&str> = alone.into_iter().flatten().map(|launch| launch.device.as_str()).compact_collect();
     let first = alone.and_then(|alone| alone.first()).map_or("", |launch| launch.device.as_str());
@@ -48,21 +57,21 @@ pub fn statistics<'a>(launches: &'a [Launch], alone: Option<&'a [Launch]>) -> Ti
     match alone {
         Some(alone) => {
             for launch in alone.iter().filter(|launch| !is_communication(&launch.name)) {
-                alone_by_name.entry((&launch.device, &launch.name)).or_default().push(launch.duration_ns);
+                add((&launch.device, &launch.name), launch.duration_ns);
             }
         }
         None => {
             for launch in computing().filter(|launch| overlap(launch) == 0.0) {
-                alone_by_name.entry((first, &launch.name)).or_default().push(launch.duration_ns);
+                add((first, &launch.name), launch.duration_ns);
             }
-            alone_by_name.values_mut().for_each(|durations| *durations = median(durations).into_iter().collect());
+            alone_durations.iter_mut().for_each(|durations| *durations = median(durations).into_iter().collect());
         }
     }
     let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for launch in computing() {
         let number = seen.entry((&launch.device, &launch.name)).or_default();
         let key = (stands_for(launch), launch.name.as_str());
-        let known = alone_by_name.get(&key).map(Vec::as_slice).unwrap_or_default();
+        let known = places.get(&key).map_or(&[][..], |place| &alone_durations[*place]);
         let duration = if alone.is_some() { known.get(*number) } else { known.first() };
         *number += 1;
         let Some(alone_ns) = duration.copied() else {

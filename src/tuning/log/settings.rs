@@ -1,6 +1,6 @@
 //! The settings that were asked of the library: environment variables, wherever a log echoes them.
 
-use std::{collections::BTreeMap, num::NonZero};
+use std::num::NonZero;
 
 use crate::{
     collective::{Algorithm, Collective, Protocol},
@@ -18,8 +18,8 @@ pub(super) struct Settings {
     p2p_channels: [Option<u32>; 2],
     /// A tuner's conf or plugin was named: it asks for something that the log does not show.
     tuner: bool,
-    /// Those of [`TRANSPORT_VARIABLES`] that are set.
-    transports: BTreeMap<&'static str, String>,
+    /// Those of [`TRANSPORT_VARIABLES`] that are set, by their places there, ascending.
+    transports: Vec<(usize, String)>,
     /// Some variable of the library, or the command of the run, was seen: another one would have been seen as well.
     is_shown: bool,
 }
@@ -63,7 +63,8 @@ impl Settings {
 
     /// Those of [`TRANSPORT_VARIABLES`] that are set, ascending; `None` where the log does not show any variable.
     pub(super) fn transports(&self) -> Option<Vec<(&str, &str)>> {
-        self.is_shown.then(|| self.transports.iter().map(|(name, value)| (*name, value.as_str())).collect())
+        let all = || self.transports.iter().map(|(place, value)| (TRANSPORT_VARIABLES[*place], value.as_str()));
+        self.is_shown.then(|| all().collect())
     }
 
     /// Takes back what was set of a variable, as the shell's `unset` does.
@@ -88,11 +89,7 @@ impl Settings {
             "NCCL_TUNER_CONFIG_FILE" | "NCCL_TUNER_PLUGIN" => self.tuner = !value.is_empty(),
             _ => {
                 if let Ok(place) = TRANSPORT_VARIABLES.binary_search(&key) {
-                    let name = TRANSPORT_VARIABLES[place];
-                    match value {
-                        "" => _ = self.transports.remove(name),
-                        _ => _ = self.transports.insert(name, value.to_owned()),
-                    }
+                    self.set_transport(place, value);
                 }
                 return false;
             }
@@ -100,18 +97,27 @@ impl Settings {
         true
     }
 
+    /// Sets one of [`TRANSPORT_VARIABLES`], or unsets it where the value is empty.
+    fn set_transport(&mut self, place: usize, value: &str) {
+        self.transports.retain(|(known, _)| *known != place);
+        if !value.is_empty() {
+            let at = self.transports.partition_point(|(known, _)| *known < place);
+            self.transports.insert(at, (place, value.to_owned()));
+        }
+    }
+
     /// These settings, and where they say nothing, those of `base`.
     pub(super) fn over(&self, base: &Self) -> Self {
         let pair = |a: [Option<u32>; 2], b: [Option<u32>; 2]| [a[0].or(b[0]), a[1].or(b[1])];
-        let mut transports = base.transports.clone();
-        transports.extend(self.transports.iter().map(|(name, value)| (*name, value.clone())));
+        let mut all = Self { transports: base.transports.clone(), ..Self::default() };
+        self.transports.iter().for_each(|(place, value)| all.set_transport(*place, value));
         Self {
             algorithm: self.algorithm.or(base.algorithm),
             protocol: self.protocol.or(base.protocol),
             channels: pair(self.channels, base.channels),
             p2p_channels: pair(self.p2p_channels, base.p2p_channels),
             tuner: self.tuner || base.tuner,
-            transports,
+            transports: all.transports,
             is_shown: self.is_shown || base.is_shown,
         }
     }

@@ -79,3 +79,31 @@ fn back_leaves_what_the_browser_went_to_by_itself() {
     page.wait_until_idle();
     page.assert_clean();
 }
+
+/// What names a file by its place is undone for that file, also where another one was closed since.
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn choices_of_the_history_follow_their_files() {
+    let log = "allreduce,4194304,1,8,12.34\n".repeat(40);
+    let page = Page::with_files(&[
+        ("rewards_a.log", log.as_bytes()),
+        ("rewards_b.log", log.as_bytes()),
+        ("rewards_c.log", log.as_bytes()),
+    ]);
+    page.unfold();
+    page.fill("rewards_b.log: arm", "tree/simple");
+    page.wait_until(|| page.fragment().contains("arm.2=tree/simple"), "the arm is part of the address");
+    page.fill("rewards_b.log: from line", "20");
+    page.wait_until(|| page.fragment().contains("from.2=20"), "the line is part of the address");
+    page.wait_until_idle();
+    page.click("button", "Close rewards_a.log");
+    page.wait_until(|| page.fragment().contains("arm.1=tree/simple&from.1=20"), "both follow their file");
+    page.wait_until_idle();
+    page.run("history.back()", &[]);
+    page.wait_until(|| page.fragment().ends_with("arm.1=tree/simple"), "the line is undone, and the arm stays");
+    page.wait_until_idle();
+    page.run("history.forward()", &[]);
+    page.wait_until(|| page.fragment().contains("arm.1=tree/simple&from.1=20"), "the line is there again");
+    page.wait_until_idle();
+    page.assert_clean();
+}

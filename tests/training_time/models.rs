@@ -301,6 +301,12 @@ fn the_last_of_several_trainings_counts_with_what_starts_it() {
     let file = models::read_file(&two).unwrap();
     assert_eq!((file.training.pipeline, file.training.data), (Some(1), Some(32)));
     assert_eq!(file.notes, ["It trains 2 models one after the other: the last counts, of line 2"]);
+    let nodes = [0, 1].map(|rank| of(&format!("torchrun --nnodes 2 --node_rank={rank} --nproc_per_node 8"), ""));
+    let file = models::read_file(&nodes.concat()).unwrap();
+    assert_eq!(
+        (file.training.data, file.notes.iter().any(|note| note.contains("one after the other"))),
+        (Some(16), false)
+    );
     for (starts, gpus) in [
         ("srun -N 4 -n 32", Some(32)),
         ("srun --nodes=4 --ntasks-per-node 8", Some(32)),

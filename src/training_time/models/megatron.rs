@@ -74,8 +74,18 @@ fn parts(command: &Command) -> impl Iterator<Item = &str> {
 fn keep_last_launch(commands: &mut Vec<Command>) -> Option<String> {
     let is_launch = |command: &Command| !command.is_assignment && has_layers(&command.words);
     let last = commands.iter().rposition(is_launch)?;
-    let words: Vec<&str> = parts(&commands[last]).collect();
-    let is_other = |command: &Command| is_launch(command) && !parts(command).eq(words.iter().copied());
+    // The same training is often written for each node.
+    let is_of_node = |part: &str| ["--node", "--master", "--rdzv", "--machine"].iter().any(|of| part.starts_with(of));
+    let of_all = |command: &Command| {
+        let mut was_of_node = false;
+        let is_own = |part: &&str| {
+            let is_value = std::mem::replace(&mut was_of_node, is_of_node(part) && !part.contains('='));
+            !is_value && !is_of_node(part)
+        };
+        parts(command).filter(is_own).map(str::to_owned).collect::<Vec<String>>()
+    };
+    let words = of_all(&commands[last]);
+    let is_other = |command: &Command| is_launch(command) && of_all(command) != words;
     let others = commands.iter().filter(|command| is_other(command)).count();
     let line = commands[last].words.first().map_or(1, |word| word.line);
     let are_other: Vec<bool> = commands.iter().map(is_other).collect();

@@ -75,7 +75,10 @@ fn keep_last_launch(commands: &mut Vec<Command>) -> Option<String> {
     let is_launch = |command: &Command| !command.is_assignment && has_layers(&command.words);
     let last = commands.iter().rposition(is_launch)?;
     // The same training is often written for each node.
-    let is_of_node = |part: &str| ["--node", "--master", "--rdzv", "--machine"].iter().any(|of| part.starts_with(of));
+    let is_of_node = |part: &str| {
+        let option = part.strip_prefix("--").unwrap_or_default();
+        ["node", "master", "rdzv", "machine"].iter().any(|of| option.starts_with(of))
+    };
     let of_all = |command: &Command| {
         let mut was_of_node = false;
         let is_own = |part: &&str| {

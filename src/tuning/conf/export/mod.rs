@@ -181,7 +181,7 @@ pub fn export(basis: &ExportInput<'_>, options: &ExportOptions) -> ConfExport {
     let carried = options.carried().map_or_else(Vec::new, |table| table.rules(options.reader));
     let is_refused = plans.is_empty() && !refusals.is_empty();
     let files = if is_refused { Vec::new() } else { write::files(&plans, basis, options) };
-    files.iter().for_each(|file| warnings.extend(warnings::without_effect(file, options, basis.sweep)));
+    files.iter().for_each(|file| warnings.extend(warnings::without_effect(file, options)));
     keep_few(&mut warnings);
     let rows = plans.iter().flat_map(|plan| plan.rows(&support, &carried, options)).collect();
     let name = files.first().map_or_else(|| write::file_name(options, None), |file| file.name.clone());

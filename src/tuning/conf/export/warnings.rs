@@ -57,12 +57,13 @@ pub(super) fn warnings(plans: &[Plan], basis: &ExportInput<'_>, options: &Export
 const MOST_CHECKED: usize = 500;
 
 /// The lines of a written file that would do nothing or something else where it is deployed, as the check of tuner
-/// files finds them: a configuration that was measured may be one that this version or GPU does not run.
-pub(super) fn without_effect(file: &ConfFile, options: &ExportOptions, sweep: &Sweep) -> Vec<String> {
-    if file.rules > MOST_CHECKED {
+/// files finds them: a configuration that was measured may be one that a version or GPU does not run that is given.
+pub(super) fn without_effect(file: &ConfFile, options: &ExportOptions) -> Vec<String> {
+    let is_known = options.version.is_some() || options.gpu.is_some();
+    if !is_known || file.rules > MOST_CHECKED {
         return Vec::new();
     }
-    let mut found = lint_for(file.text.as_bytes(), &[options.reader], options.platform(), sweep);
+    let mut found = lint_for(file.text.as_bytes(), &[options.reader], options.platform(), &Sweep::default());
     // Of other findings the warnings of the export speak.
     let is_told = |code: Code| matches!(code, Code::DeadRow | Code::Substituted | Code::Unsupported);
     found.retain(|finding| finding.severity != Severity::Note && is_told(finding.code));

@@ -87,13 +87,10 @@ fn keep_last_launch(commands: &mut Vec<Command>) -> Option<String> {
         };
         parts(command).filter(is_own).map(str::to_owned).collect::<Vec<String>>()
     };
-    let words = of_all(&commands[last]);
-    let is_other = |command: &Command| is_launch(command) && of_all(command) != words;
-    let others = commands.iter().filter(|command| is_other(command)).count();
-    let line = commands[last].words.first().map_or(1, |word| word.line);
-    let are_other: Vec<bool> = commands.iter().map(is_other).collect();
-    let mut are_other = are_other.into_iter();
-    commands.retain(|_| !are_other.next().unwrap_or_default());
+    let (words, line) = (of_all(&commands[last]), commands[last].words.first().map_or(1, |word| word.line));
+    let before = commands.len();
+    commands.retain(|command| !is_launch(command) || of_all(command) == words);
+    let others = before - commands.len();
     (others > 0)
         .then(|| format!("It trains {} models one after the other: the last counts, of line {line}", others + 1))
 }

@@ -114,13 +114,7 @@ impl Choices {
             }
         }
         // A leader that nobody chose may show another file now.
-        let shown = |field: &Field| match &field.control {
-            Control::One(options) => {
-                let label = options.iter().find(|(value, _)| *value == field.value).map(|(_, label)| label.as_str());
-                label.map(|label| beginning(label).to_owned())
-            }
-            _ => None,
-        };
+        let shown = |field: &Field| field.shown_option().map(|label| beginning(label).to_owned());
         let is_other = |old: &&Field| {
             let new = after.iter().find(|field| field.key == old.key).and_then(shown);
             let is_file = old.value.ends_with(|last: char| last.is_ascii_digit()) && shown(old).is_some();
@@ -139,10 +133,10 @@ impl Choices {
         const LONGEST: usize = 40;
         let told = form.iter().filter_map(|field| {
             let missing: String = field.lacks(self.get(&field.key)?)?.chars().take(LONGEST).collect();
-            let Control::One(options) = &field.control else {
+            if let Control::Many(_) = &field.control {
                 return Some(format!("{}: {missing} was chosen and is not there.", field.label));
-            };
-            let label = options.iter().find(|(value, _)| *value == field.value).map(|(_, label)| label)?;
+            }
+            let label = field.shown_option()?;
             Some(format!("{}: {missing} was chosen and is not there, {label} is taken instead.", field.label))
         });
         told.collect()
@@ -174,6 +168,11 @@ impl Choices {
 /// Whether a text is made of digits.
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a value is among options, each with its label.
+fn offers(options: &[(String, String)], value: &str) -> bool {
+    options.iter().any(|(known, _)| known == value)
 }
 
 /// The label of a file up to what is said of its contents.
@@ -360,14 +359,19 @@ impl Control {
 }
 
 impl Field {
+    /// The label of the option that it shows; `None` of a field without options, or of another value.
+    fn shown_option(&self) -> Option<&str> {
+        let Control::One(options) = &self.control else { return None };
+        options.iter().find(|(value, _)| *value == self.value).map(|(_, label)| label.as_str())
+    }
+
     /// What of a choice it does not offer, where it shows something else; `None` where it offers it all.
     fn lacks(&self, chosen: &str) -> Option<String> {
-        let has = |options: &[(String, String)], chosen: &str| options.iter().any(|(value, _)| value == chosen);
         match &self.control {
-            Control::One(options) if chosen != self.value && !has(options, chosen) => Some(chosen.to_owned()),
+            Control::One(options) if chosen != self.value && !offers(options, chosen) => Some(chosen.to_owned()),
             Control::Many(options) => {
                 let missing: Vec<&str> =
-                    chosen.split(',').filter(|one| !one.is_empty() && !has(options, one)).collect();
+                    chosen.split(',').filter(|one| !one.is_empty() && !offers(options, one)).collect();
                 (!missing.is_empty()).then(|| missing.join(", "))
             }
             _ => None,
@@ -597,7 +601,7 @@ impl<'a> Form<'a> {
     /// as not chosen.
     pub fn offered(&mut self, mut field: Field) -> Option<&'a str> {
         let Control::One(options) = &field.control else { return self.chosen(field) };
-        let chosen = self.choices.get(&field.key).filter(|chosen| options.iter().any(|(value, _)| value == chosen));
+        let chosen = self.choices.get(&field.key).filter(|chosen| offers(options, chosen));
         field.value = chosen.unwrap_or(&field.usual).to_owned();
         self.add(field);
         chosen
@@ -608,8 +612,7 @@ impl<'a> Form<'a> {
     pub fn offered_of(&mut self, mut field: Field) -> Option<String> {
         let Control::Many(options) = &field.control else { return self.chosen(field).map(str::to_owned) };
         let chosen = self.choices.get(&field.key).and_then(|chosen| {
-            let known: Vec<&str> =
-                chosen.split(',').filter(|one| options.iter().any(|(value, _)| value == one)).collect();
+            let known: Vec<&str> = chosen.split(',').filter(|one| offers(options, one)).collect();
             (chosen.is_empty() || !known.is_empty()).then(|| known.join(","))
         });
         field.value = chosen.clone().unwrap_or_else(|| field.usual.clone());

@@ -76,9 +76,13 @@ pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, CliError> {
     read_whole(path, |content| content)
 }
 
-/// Reads a file's bytes, those that are compressed with gzip inflated. No library inflates its tuner file: what is
+/// Reads a file as text, compressed or not; what is no UTF-8 is replaced. No library inflates its tuner file: what is
 /// checked as one is read with [`bytes`].
-pub(super) fn inflated(path: &Path) -> Result<Vec<u8>, CliError> {
+pub(super) fn lossy_text(path: &Path) -> Result<String, CliError> {
+    Ok(String::from_utf8_lossy(&inflated(path)?).into_owned())
+}
+
+fn inflated(path: &Path) -> Result<Vec<u8>, CliError> {
     read_whole(path, intake::inflated)
 }
 

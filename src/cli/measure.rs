@@ -64,8 +64,8 @@ impl Measure {
         let written = |values: MeasureValues| markdown(measure_commands(workbench), &values, true);
         let text = written(values);
         // What changes nothing with another value either is not used.
-        let other = |one, another, own| if own == one { another } else { one };
-        let collective = other(Collective::AllReduce, Collective::AllGather, collective);
+        let is_usual = collective == Collective::AllReduce;
+        let collective = if is_usual { Collective::AllGather } else { Collective::AllReduce };
         let launcher = if launcher == Launcher::Srun { Launcher::Mpirun } else { Launcher::Srun };
         for (option, values) in [
             ("collective", MeasureValues { collective, ..values }),

@@ -364,7 +364,9 @@ fn decide(pool: &Pool, drift: &Drift, summaries: &[Summary], result: &mut KeyRes
             ));
         }
     }
-    if let (Some(calls), Decision::Deploy(_)) = (pool.cycle(), decision) {
+    if let Decision::Deploy(_) = decision
+        && let Some(calls) = pool.cycle()
+    {
         sentences.push(format!(
             "The arms took turns in one order, {calls} calls a round: what comes back in the job after as many calls, such as \
              the first call of each step, can't be told from an arm. Confirm the gain in whole runs with and without the arm, \

@@ -630,27 +630,23 @@ fn a_file_that_is_not_there_is_no_graph() {
 #[test]
 fn a_file_with_rules_that_the_library_does_not_follow_says_so() {
     let folder = TempDir::new().unwrap();
-    let mut text = HEADER.to_owned();
+    let mut rows = HEADER.to_owned();
     for log2 in 14..=18 {
         for repeat in 0..3 {
             let (size, more) = (1_u64 << log2, f64::from(log2 - 14) + 0.01 * f64::from(repeat));
-            text += &format!("all_reduce_perf,1,8,{size},{},NVLS,SIMPLE,16\n", 20.0 + more);
-            text += &format!("all_reduce_perf,1,8,{size},{},DEFAULT,DEFAULT,0\n", 10.0 + more);
+            rows += &format!("all_reduce_perf,1,8,{size},{},NVLS,SIMPLE,16\n", 20.0 + more);
+            rows += &format!("all_reduce_perf,1,8,{size},{},DEFAULT,DEFAULT,0\n", 10.0 + more);
         }
     }
-    let sweep = write(&folder, "sweep.csv", text);
+    let sweep = write(&folder, "sweep.csv", rows);
     let export = |gpu: &str| {
         let asked = ["tuning", "export", &sweep, "--reader", "example", "--library", "nccl", "--gpu", gpu];
-        text_of_errors(&collectune(&asked))
+        text(&collectune(&asked).stderr)
     };
     // A100 has no NVLink SHARP.
     let told = export("a100");
     assert!(told.lines().any(|line| line.starts_with("warning: nccl_tuner.conf, line ")), "{told}");
     assert!(!export("h100").contains(", line "), "{}", export("h100"));
-}
-
-fn text_of_errors(output: &std::process::Output) -> String {
-    text(&output.stderr)
 }
 
 #[test]

@@ -245,7 +245,7 @@ impl Estimate {
         model.set_prediction_layers(self.mtp_layers.unwrap_or(model.prediction_layers));
         let mut catalogue = Catalogue::built_in();
         for path in &self.catalogue {
-            let text = String::from_utf8_lossy(&files::inflated(path)?).into_owned();
+            let text = files::lossy_text(path)?;
             match Catalogue::parse(&text) {
                 Ok(own) => {
                     let name = visible(&files::name(path)).into_owned();
@@ -372,7 +372,7 @@ fn model(word: &str) -> Result<(String, ModelFile), CliError> {
             known.join(", ")
         ));
     }
-    let text = String::from_utf8_lossy(&files::inflated(path)?).into_owned();
+    let text = files::lossy_text(path)?;
     let name = files::name(path);
     let name = visible(&name).into_owned();
     match models::read_file(&text) {
@@ -389,7 +389,7 @@ fn model(word: &str) -> Result<(String, ModelFile), CliError> {
 
 /// Steps of one's own; rows that can't be read are named.
 fn own(path: &Path) -> Result<Vec<NamedStep>, CliError> {
-    let text = String::from_utf8_lossy(&files::inflated(path)?).into_owned();
+    let text = files::lossy_text(path)?;
     let mut problems = Problems::default();
     let name = files::name(path);
     let read = own_steps::read_text(&text, &mut problems);

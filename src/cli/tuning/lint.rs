@@ -94,7 +94,7 @@ impl Lint {
     fn check_variables(&self, path: &Path) -> Result<(), CliError> {
         let why = "variables are checked, and no tuner file (--environment)";
         arguments::say_unused(&["reader", "sweep", "against", "all"], why);
-        let text = String::from_utf8_lossy(&files::inflated(path)?).into_owned();
+        let text = files::lossy_text(path)?;
         let findings = variables::findings(&text, self.machine.of(self.library));
         if self.json {
             terminal::write_json(&findings)?;

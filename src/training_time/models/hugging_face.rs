@@ -46,8 +46,9 @@ const FAMILIAR: [&str; 10] = [
 const NEEDED: [&str; 5] =
     ["hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"];
 
-/// Keys that change neither the sizes of a model nor what a step computes beside its products; with those that end in
-/// `_token_id`, `_eps`, `_coef`, `pdrop` or `dropout`, and those that begin with `_`, `rope_`, `rotary_` or `summary_`.
+/// Keys that change neither the sizes of a model nor what a step computes beside its products, like those that end in
+/// `_token_id`, `_eps`, `_coef`, `_cache`, `pdrop` or `dropout`, and those that begin with `_`, `rope_`, `rotary_` or
+/// `summary_`.
 const WITHOUT_WEIGHT: [&str; 36] = [
     "activation_function",
     "architectures",

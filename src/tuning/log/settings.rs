@@ -1,6 +1,6 @@
 //! The settings that were asked of the library: environment variables, wherever a log echoes them.
 
-use std::num::NonZero;
+use std::{array, num::NonZero};
 
 use crate::{
     collective::{Algorithm, Collective, Protocol},
@@ -18,8 +18,8 @@ pub(super) struct Settings {
     p2p_channels: [Option<u32>; 2],
     /// A tuner's conf or plugin was named: it asks for something that the log does not show.
     tuner: bool,
-    /// Those of [`TRANSPORT_VARIABLES`] that are set, by their places there, ascending.
-    transports: Vec<(usize, String)>,
+    /// The values of [`TRANSPORT_VARIABLES`], in their order; `None` of those that are not set.
+    transports: [Option<String>; TRANSPORT_VARIABLES.len()],
     /// Some variable of the library, or the command of the run, was seen: another one would have been seen as well.
     is_shown: bool,
 }
@@ -63,8 +63,8 @@ impl Settings {
 
     /// Those of [`TRANSPORT_VARIABLES`] that are set, ascending; `None` where the log does not show any variable.
     pub(super) fn transports(&self) -> Option<Vec<(&str, &str)>> {
-        let all = || self.transports.iter().map(|(place, value)| (TRANSPORT_VARIABLES[*place], value.as_str()));
-        self.is_shown.then(|| all().collect())
+        let all = TRANSPORT_VARIABLES.into_iter().zip(&self.transports);
+        self.is_shown.then(|| all.filter_map(|(name, value)| Some((name, value.as_deref()?))).collect())
     }
 
     /// Takes back what was set of a variable, as the shell's `unset` does.
@@ -89,7 +89,7 @@ impl Settings {
             "NCCL_TUNER_CONFIG_FILE" | "NCCL_TUNER_PLUGIN" => self.tuner = !value.is_empty(),
             _ => {
                 if let Ok(place) = TRANSPORT_VARIABLES.binary_search(&key) {
-                    self.set_transport(place, value);
+                    self.transports[place] = Some(value.to_owned()).filter(|value| !value.is_empty());
                 }
                 return false;
             }
@@ -97,27 +97,16 @@ impl Settings {
         true
     }
 
-    /// Sets one of [`TRANSPORT_VARIABLES`], or unsets it where the value is empty.
-    fn set_transport(&mut self, place: usize, value: &str) {
-        self.transports.retain(|(known, _)| *known != place);
-        if !value.is_empty() {
-            let at = self.transports.partition_point(|(known, _)| *known < place);
-            self.transports.insert(at, (place, value.to_owned()));
-        }
-    }
-
     /// These settings, and where they say nothing, those of `base`.
     pub(super) fn over(&self, base: &Self) -> Self {
         let pair = |a: [Option<u32>; 2], b: [Option<u32>; 2]| [a[0].or(b[0]), a[1].or(b[1])];
-        let mut all = Self { transports: base.transports.clone(), ..Self::default() };
-        self.transports.iter().for_each(|(place, value)| all.set_transport(*place, value));
         Self {
             algorithm: self.algorithm.or(base.algorithm),
             protocol: self.protocol.or(base.protocol),
             channels: pair(self.channels, base.channels),
             p2p_channels: pair(self.p2p_channels, base.p2p_channels),
             tuner: self.tuner || base.tuner,
-            transports: all.transports,
+            transports: array::from_fn(|at| self.transports[at].clone().or_else(|| base.transports[at].clone())),
             is_shown: self.is_shown || base.is_shown,
         }
     }

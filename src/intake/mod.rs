@@ -114,7 +114,7 @@ impl Outcome {
     }
 
     /// The lines of the file that were left out.
-    fn problems(&self) -> &Problems {
+    pub fn problems(&self) -> &Problems {
         const NONE: &Problems = &Problems { kept: Vec::new(), count: 0 };
         match self {
             Self::Loaded { problems, .. } | Self::Known { problems, .. } => problems,

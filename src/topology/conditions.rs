@@ -186,7 +186,7 @@ impl CollectiveRequest {
             return Err(RequestError::Nothing);
         }
         let (graph, clock) = topology.graph(self.chunk_bytes)?;
-        if self.root >= topology.nodes {
+        if self.root >= topology.nodes && self.collective.is_some_and(Collective::has_root) {
             return Err(RequestError::Root { root: self.root, nodes: topology.nodes });
         }
         let (nodes, count, root) = (graph.nodes(), self.chunks as usize, self.root);

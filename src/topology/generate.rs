@@ -106,6 +106,9 @@ pub enum RecipeError {
     /// Too many links between the two groups.
     #[error("{0} links between groups of {1} nodes: at least 1 and at most one for each node")]
     Between(u32, u32),
+    /// No link, or more links from each node than there are other nodes.
+    #[error("{0} links from each of {1} nodes: at least 1 and at most one to each other node")]
+    Degree(u32, u32),
 }
 
 impl Kind {
@@ -178,7 +181,12 @@ impl Kind {
                 }
                 2 * u64::from(*nodes)
             }
-            Self::Random { nodes, .. } => u64::from(*nodes),
+            Self::Random { nodes, degree, .. } => {
+                if *nodes > 1 && (*degree == 0 || degree >= nodes) {
+                    return Err(RecipeError::Degree(*degree, *nodes));
+                }
+                u64::from(*nodes)
+            }
         };
         if !(2..=u64::from(MOST)).contains(&nodes) {
             return Err(RecipeError::Size(nodes));
@@ -197,7 +205,7 @@ impl Kind {
             Self::Full(_) | Self::Switch(_) | Self::FatTree { .. } => full(nodes),
             Self::Dgx1v => 32,
             Self::TwoGroups { between, .. } => 2 * full(nodes / 2) + 2 * u64::from(*between),
-            Self::Random { degree, .. } => nodes * u64::from(*degree).clamp(1, nodes - 1),
+            Self::Random { degree, .. } => nodes * u64::from(*degree),
         }
     }
 
@@ -424,7 +432,7 @@ impl Maker<'_> {
             ends.push((*from, order[(index + 1) % order.len()]));
         }
         for from in 0..nodes {
-            for _ in 1..degree.min(nodes - 1) {
+            for _ in 1..degree {
                 ends.push((from, stream.below(nodes as usize) as u32));
             }
         }

@@ -59,6 +59,8 @@ pub(super) struct Columns {
     pub(super) latency_unit_ns: f64,
     /// The unit of bandwidths by the header; `None` for `GB/s`, which is written for both units.
     pub(super) unit: Option<Unit>,
+    /// The header calls the bandwidth beta.
+    is_beta: bool,
     /// The position of a column whose unit is not supported.
     pub(super) unread: Option<usize>,
 }
@@ -93,7 +95,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = (u64, &str)> {
 
 impl Columns {
     pub(super) const BY_PLACE: Self =
-        Self { from: 0, to: 1, latency: 2, bandwidth: 3, latency_unit_ns: 1.0, unit: None, unread: None };
+        Self { from: 0, to: 1, latency: 2, bandwidth: 3, latency_unit_ns: 1.0, unit: None, is_beta: false, unread: None };
 
     /// The columns by the names in a header; `None` if a column is missing.
     pub(super) fn of(header: &[&str]) -> Option<Self> {
@@ -128,6 +130,7 @@ impl Columns {
             bandwidth,
             latency_unit_ns: latency_unit.unwrap_or(1.0),
             unit: unit.flatten(),
+            is_beta: names[bandwidth] == "beta",
             unread,
         })
     }
@@ -145,6 +148,10 @@ impl Columns {
     pub(super) fn unit(&self, chosen: Unit, line: u64, notes: &mut Vec<String>) -> Unit {
         if let Some(unit) = self.unit.filter(|unit| *unit != chosen && chosen != Unit::default()) {
             notes.push(format!("line {line}: the header says that bandwidths are in {}, and that counts", unit.name()));
+        }
+        if self.is_beta {
+            // The usual model of a link calls its time per byte beta.
+            notes.push(format!("line {line}: beta is read as a bandwidth in GB/s, not as a time per byte"));
         }
         self.unit.unwrap_or(chosen)
     }

@@ -29,7 +29,7 @@ use super::{
     parameters::Parameters,
     plan,
     platform::{Library, Platform},
-    reach::{Reach, ReachQuestion, ReachReader},
+    reach::{Reach, ReachQuestion, ReachReader, counts_once},
     read::Row,
     recommend::BetweenSizes,
     record::{RecordAnswer, RecordQuestion},
@@ -382,7 +382,8 @@ impl LoadedTuning {
         question: &coverage::CoverageQuestion,
     ) -> Result<coverage::CoverageAnswer, TuningStudyError> {
         let mut job = JobLog::default();
-        self.files.jobs.iter().for_each(|(_, log)| job.merge(log.clone()));
+        let (jobs, repeated) = self.jobs();
+        jobs.iter().for_each(|(_, log)| job.merge(log.clone()));
         let rules = match question.conf {
             Some(file) => Some(read(self.tuner_file(file)?, question.reader)),
             None => None,
@@ -399,7 +400,21 @@ impl LoadedTuning {
             reach: Some(&reach),
         };
         let answer = coverage::coverage(&job, &basis, question)?;
-        Ok(coverage::CoverageAnswer { reach: Some(reach), ..answer })
+        let notes = repeated.into_iter().chain(answer.notes).collect();
+        Ok(coverage::CoverageAnswer { reach: Some(reach), notes, ..answer })
+    }
+
+    /// The logs of jobs, each content once, and sentences on those left out.
+    fn jobs(&self) -> (Vec<&(u32, JobLog)>, Vec<String>) {
+        let mut once: Vec<&(u32, JobLog)> = Vec::new();
+        let mut repeated = Vec::new();
+        for job in &self.files.jobs {
+            match once.iter().find(|(_, earlier)| *earlier == job.1) {
+                Some((earlier, _)) => repeated.push(counts_once(self.name(*earlier), self.name(job.0))),
+                None => once.push(job),
+            }
+        }
+        (once, repeated)
     }
 
     /// Which of the calls a tuner is asked about: by the lines of the loaded logs, or by the conditions of the library
@@ -410,7 +425,7 @@ impl LoadedTuning {
         let only = groups.first().filter(|_| groups.len() == 1).map(|group| group.scale);
         match &question.typed {
             Some(typed) => question.scale.or(only).into_iter().for_each(|scale| reader.list(typed.listed(scale))),
-            None => self.files.jobs.iter().for_each(|(file, log)| reader.log(self.name(*file), &log.lines)),
+            None => self.jobs().0.iter().for_each(|(file, log)| reader.log(self.name(*file), &log.lines)),
         }
         let library = reader.library(None, question.on.gpu).unwrap_or(question.library.of_reader(question.reader));
         reader.reach(&ReachQuestion {

@@ -127,3 +127,31 @@ fn what_can_t_be_used_is_named() {
     assert!(ended(&some, 0).starts_with("A tuner file can move 1 of 1 call "));
     assert!(text(&some.stderr).contains("line 2, column num_gpus: \"1\" is not at least one rank for each node"));
 }
+
+#[test]
+fn what_is_given_and_not_used_is_named() {
+    let folder = TempDir::new().unwrap();
+    let log = write(&folder, "job.log", LOG);
+    let again = write(&folder, "again.log", LOG);
+    let list = write(&folder, "calls.csv", "collective,nodes,ranks,bytes,phase\nall_reduce,1,8,458752,x\n");
+    let given = ["--nodes", "2", "--ranks", "16", "--env", "NCCL_IB_HCA=mlx5", "--env", "NCCL_ALGO=Ring"];
+    let reach = json(&[&["reach", &log, &again, &list, "--json"][..], &given[..]].concat());
+    assert_eq!(reach["total"]["calls"], 3, "the log that stands twice counts once");
+    let notes: Vec<&str> = reach["notes"].as_array().unwrap().iter().filter_map(|note| note.as_str()).collect();
+    let has = |part: &str| notes.iter().any(|note| note.contains(part));
+    assert!(has("again.log have the same content: it counts once"), "{notes:?}");
+    assert!(has("calls.csv: the column phase is not read"), "{notes:?}");
+    assert!(has("NCCL_IB_HCA decides no path") && !has("NCCL_ALGO decides"), "{notes:?}");
+    assert!(has("2 nodes, 16 ranks, as given, is used for no communicator"), "{notes:?}");
+    let used = json(&["reach", &log, "--nodes", "1", "--ranks", "8", "--env", "NCCL_ALGO=Ring", "--json"]);
+    let unused = used["notes"].to_string();
+    assert!(!unused.contains("not used") && !unused.contains("as given"), "{unused}");
+
+    let covered = collectune(&[&["tuning", "coverage", &log, &again][..], &given[..]].concat());
+    let said = text(&covered.stderr);
+    assert!(said.contains("again.log have the same content: it counts once"), "{said}");
+    assert!(said.contains("NCCL_IB_HCA decides no path") && !said.contains("NCCL_ALGO decides"), "{said}");
+    assert!(said.contains("2 nodes, 16 ranks, as given, is the scale of no call"), "{said}");
+    let once = text(&collectune(&["tuning", "coverage", &log]).stdout);
+    assert_eq!(ended(&covered, 0), once);
+}

@@ -458,6 +458,16 @@ fn what_has_no_effect_is_refused() {
     let output = collectune(&["report", &ring, "--choices", "colour=red&collective=broadcast", "--no-charts"]);
     ended(&output, 0);
     assert!(text(&output.stderr).contains("--choices: colour is not used here"), "{}", text(&output.stderr));
+    // An all_gather has no root, so that none can be wrong.
+    let output = collectune(&["report", &ring, "--choices", "root=77", "--no-charts"]);
+    ended(&output, 0);
+    assert!(text(&output.stderr).contains("--choices: root is not used here"), "{}", text(&output.stderr));
+    refused(&["report", &ring, "--choices", "collective=broadcast&root=77"], 1, "there is no node 77 to be the root");
+    synthesize(&["random:4:9:1"], 1, "9 links from each of 4 nodes: at least 1 and at most one to each other node");
+    let beta = RING.replace("Bandwidth (GB/s)", "beta");
+    let output = collectune(&["topology", "synthesize", &write(&folder, "beta.csv", beta), "--json"]);
+    ended(&output, 0);
+    assert!(text(&output.stderr).contains("beta is read as a bandwidth in GB/s, not as a time per byte"));
 }
 
 #[test]

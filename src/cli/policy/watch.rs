@@ -25,6 +25,8 @@ use crate::{
     },
     progress::Silent,
     report::Workbench,
+    text::Problems,
+    units::count,
 };
 
 /// The strategies by name, the usual one first.
@@ -177,7 +179,14 @@ impl Watch {
                 save::save("policy", &path, policy.text())?;
                 Ok(Look::Written(said(&path, &policy, &learnt)))
             }
-            Err(why) => waits(why.to_string()),
+            // What is left out may be why there is too little to learn from.
+            Err(why) => waits(match report.outcome.problems() {
+                Problems { count: 0, .. } => why.to_string(),
+                problems => {
+                    let first = problems.kept.first().map_or_else(String::new, |first| format!(", the first: {first}"));
+                    format!("{why}; {} of {name} can't be read{first}", count(problems.count, "line"))
+                }
+            }),
         }
     }
 }

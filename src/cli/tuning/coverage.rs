@@ -22,6 +22,7 @@ use crate::{
             calls::{TypedCalls, type_bytes},
         },
         platform::Library,
+        reach::unread_variables,
     },
     units::Size,
     worker::executor::Executor,
@@ -150,7 +151,7 @@ impl Coverage {
             on: self.on.place(),
         };
         let answer = executor.studies.tuning.loaded.coverage(&question)?;
-        terminal::say_notes(&answer.notes);
+        terminal::say_notes(answer.notes.iter().chain(&unread_variables(&question.on)));
         if self.json {
             return terminal::write_json(&json(&answer, executor.studies.tuning.loaded.set.as_deref()));
         }

@@ -407,7 +407,7 @@ impl Scales {
         self.known().map(|scale| scale.ranks / scale.nodes.max(1)).max().unwrap_or(GPUS_PER_NODE).max(1)
     }
 
-    /// Sentences on the scales of some lines that are guessed.
+    /// Sentences on the scales of some lines that are guessed, and on a given one that is not used.
     fn guessed(&self, lines: &[CoverageLine]) -> Vec<String> {
         let mut scales: Vec<Scale> = lines.iter().map(|line| line.workload.scale).collect();
         scales.compact_sort();
@@ -427,6 +427,9 @@ impl Scales {
                 )
             })
             .collect();
+        let unused = self.asked.filter(|asked| !scales.contains(asked)).map(|asked| {
+            format!("{asked}, as given, is the scale of no call: the logs say communicators of other ranks")
+        });
         scales.retain(|scale| self.known().all(|known| known != scale));
         let note = |scale: Scale| {
             let (ranks, nodes) = (count(scale.ranks.into(), "rank"), count(scale.nodes.into(), "node"));
@@ -436,7 +439,7 @@ impl Scales {
                 self.per_node()
             )
         };
-        several.into_iter().chain(scales.into_iter().map(note)).collect()
+        several.into_iter().chain(unused).chain(scales.into_iter().map(note)).collect()
     }
 }
 

@@ -27,6 +27,10 @@ use crate::{
     },
 };
 
+const NCCL_TUNER_PLUGIN: &str = "NCCL_TUNER_PLUGIN";
+const NCCL_ALGO: &str = "NCCL_ALGO";
+const NCCL_PROTO: &str = "NCCL_PROTO";
+
 /// What is given beside the files.
 #[derive(Clone, Debug, Default)]
 pub struct ReachQuestion {
@@ -114,6 +118,7 @@ pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &Rea
     let counted = counted(&logs);
     let shared_tuner = shared_tuner(&logs);
     let mut factor_unknown = 0;
+    let mut is_scale_used = question.scale.is_none();
     for (index, is_rank_assumed) in &counted {
         let rank = &logs.communicators[*index];
         let process = logs.processes.get(&rank.process);
@@ -123,7 +128,9 @@ pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &Rea
         // Where a line says nothing, a given scale holds.
         let ranks = rank.ranks.or(asked.map(|scale| scale.ranks));
         let nodes = rank.nodes.or(told_nodes.map(|(nodes, _)| nodes));
-        let nodes = nodes.or_else(|| shared_nodes(&logs, rank.ranks)).or(asked.map(|scale| scale.nodes));
+        let nodes = nodes.or_else(|| shared_nodes(&logs, rank.ranks));
+        is_scale_used |= asked.is_some_and(|scale| nodes.is_none_or(|nodes| nodes == scale.nodes));
+        let nodes = nodes.or(asked.map(|scale| scale.nodes));
         let communicator = collected.communicators.len() as u32;
         collected.communicators.push(ReachCommunicator {
             ranks,
@@ -177,9 +184,27 @@ pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &Rea
     };
     (reach.total, reach.lines) = totalled(collected.lines);
     reach.notes = words::notes(&logs, &reach, &at, conf.is_some(), !listed.is_empty());
+    // Calls that were typed have taken theirs before.
+    let is_typed = listed.iter().any(|call| call.place.is_none());
+    reach.notes.extend(question.scale.filter(|_| !is_scale_used && !is_typed).map(|scale| {
+        format!("{scale}, as given, is used for no communicator: the files say theirs, or it has other ranks")
+    }));
+    reach.notes.extend(unread_variables(&question.on));
     reach.switch_on = words::switch_on(&logs, &reach, &at, !listed.is_empty());
     reach.headline = words::headline(&reach.total);
     reach
+}
+
+/// That given variables of the environment have no say in an answer, a sentence each without a full stop.
+pub fn unread_variables(on: &JobPlace) -> Vec<String> {
+    let is_read = |name: &str| {
+        [NCCL_TUNER_PLUGIN, NCCL_ALGO, NCCL_PROTO].contains(&name) || conditions::VARIABLES.contains(&name)
+    };
+    let unread = on.environment.iter().filter(|variable| !is_read(&variable.name));
+    let told = |variable: &JobVariable| {
+        format!("{} decides no path that is known here: it is not used", crate::text::excerpt(&variable.name))
+    };
+    unread.map(told).collect()
 }
 
 /// The library: as given, or else as the logs say, or else as the GPU says.
@@ -295,9 +320,8 @@ fn has_run(effect: &Effect, ran: &Configuration) -> bool {
 /// The path of a listed call to which the environment loads no tuner, or of which it excludes what the tuner file asks
 /// for, and the variable.
 fn path_by_environment(collective: Collective, conf: Option<&ConfAnswer>, at: &Surroundings) -> Option<(Path, String)> {
-    const PLUGIN: &str = "NCCL_TUNER_PLUGIN";
-    if at.variable(PLUGIN).is_some_and(|plugin| plugin.trim().eq_ignore_ascii_case("none")) {
-        return Some((Path::Library, format!("{PLUGIN}=none: no tuner is loaded")));
+    if at.variable(NCCL_TUNER_PLUGIN).is_some_and(|plugin| plugin.trim().eq_ignore_ascii_case("none")) {
+        return Some((Path::Library, format!("{NCCL_TUNER_PLUGIN}=none: no tuner is loaded")));
     }
     let name = excluded(collective, conf?, at)?;
     Some((Path::Env, format!("{name} excludes what the tuner file asks for")))
@@ -313,10 +337,10 @@ fn excluded(collective: Collective, answer: &ConfAnswer, at: &Surroundings) -> O
     let allows = |name: &str, is_own: &dyn Fn(&str) -> Option<bool>| {
         at.variable(name).is_none_or(|list| leaves(list, collective, is_own))
     };
-    if !allows("NCCL_ALGO", &is_algorithm) {
-        return Some("NCCL_ALGO");
+    if !allows(NCCL_ALGO, &is_algorithm) {
+        return Some(NCCL_ALGO);
     }
-    (!allows("NCCL_PROTO", &is_protocol)).then_some("NCCL_PROTO")
+    (!allows(NCCL_PROTO, &is_protocol)).then_some(NCCL_PROTO)
 }
 
 /// Whether a list leaves a collective one of its words: `ring,tree`, `^tree`, or `allreduce:ring;…` from NCCL 2.24 on.

@@ -48,7 +48,8 @@ const COLUMNS: [(&[&str], bool); 7] = [
 pub(super) struct ListReader {
     /// The place of each of [`COLUMNS`] in a row.
     places: [Option<usize>; COLUMNS.len()],
-    width: usize,
+    /// The header's cells.
+    names: Vec<String>,
 }
 
 fn cells(line: &str) -> impl Iterator<Item = &str> {
@@ -62,14 +63,21 @@ impl ListReader {
         let place = |(known, _): (&[&str], bool)| names.iter().position(|name| known.contains(&name.as_str()));
         let places = COLUMNS.map(place);
         let is_list = COLUMNS.iter().zip(&places).all(|((_, is_needed), place)| !is_needed || place.is_some());
-        is_list.then_some(Self { places, width: names.len() })
+        is_list.then_some(Self { places, names })
+    }
+
+    /// The columns of which nothing is read.
+    pub(super) fn unread(&self) -> impl Iterator<Item = &str> {
+        let unread = self.names.iter().enumerate().filter(|(at, _)| !self.places.contains(&Some(*at)));
+        unread.map(|(_, name)| name.as_str())
     }
 
     /// Reads a row; one that can't be read goes to `problems`.
     pub(super) fn row(&self, text: &str, place: Place, problems: &mut Problems) -> Option<ListedCall> {
         let row: Vec<&str> = cells(text).collect();
-        if row.len() != self.width {
-            let expected = format!("has {} cells where the header has {}; the row was left out", row.len(), self.width);
+        if row.len() != self.names.len() {
+            let header = self.names.len();
+            let expected = format!("has {} cells where the header has {header}; the row was left out", row.len());
             problems.push(Problem::new(place.line, "", text, expected));
             return None;
         }

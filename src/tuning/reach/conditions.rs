@@ -19,6 +19,15 @@ pub(super) struct Surroundings {
     pub(super) environment: Vec<(String, String)>,
 }
 
+/// The variables of the environment of which these conditions, and those of [`Surroundings::may_have_dda`], read.
+pub(super) const VARIABLES: [&str; 5] = [
+    "RCCL_DDA_ENABLE",
+    "RCCL_DDA_THRESHOLD",
+    "RCCL_DIRECT_ALLGATHER_DISABLE",
+    "RCCL_DIRECT_ALLGATHER_THRESHOLD",
+    "NCCL_LAUNCH_ORDER_IMPLICIT",
+];
+
 /// The first release that logs which path a call takes, and in which `NCCL_ALGO` keeps DDA off.
 pub(super) const DDA_LOGGED_FROM: Version = Version::release(2, 31, 2);
 

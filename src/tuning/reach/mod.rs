@@ -14,11 +14,16 @@ mod result;
 mod times;
 mod words;
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    hash::{Hash, Hasher},
+};
+
+use fnv::FnvHasher;
 
 use self::call_list::ListReader;
 pub use self::{
-    answer::ReachQuestion,
+    answer::{ReachQuestion, unread_variables},
     call_list::ListedCall,
     job_place::{JobPlace, JobVariable},
     join::JoinedLogs,
@@ -49,21 +54,30 @@ pub struct ReachReader {
     logs: JoinedLogs,
     listed: Vec<ListedCall>,
     problems: BTreeMap<u32, Problems>,
+    /// The hash of each file's lines, with its name.
+    contents: Vec<(u64, String)>,
+    /// What of the files is not used, a sentence each without a full stop.
+    unused: Vec<String>,
 }
 
 impl ReachReader {
-    /// Reads a file. Returns whether it says anything: a line of the library, or the header of a list.
+    /// Reads a file. One with the lines of an earlier file counts once, and is named. Returns whether it says anything: a
+    /// line of the library, or the header of a list.
     pub fn read(&mut self, name: &str, lines: &mut Lines<'_>) -> bool {
         let file = self.files.len() as u32;
         self.files.push(name.to_owned());
         let mut log = JoinedLogs::default();
         let mut list = None;
+        let mut listed = Vec::new();
+        let mut problems = Problems::default();
         let mut is_first = true;
+        let mut content = FnvHasher::default();
         while let Some(line) = lines.next() {
             let text = line.text.trim();
             if text.is_empty() || text.starts_with('#') {
                 continue;
             }
+            text.hash(&mut content);
             let place = Place { file, line: line.number };
             if std::mem::take(&mut is_first) {
                 list = ListReader::new(text);
@@ -72,17 +86,25 @@ impl ReachReader {
                 }
             }
             match &list {
-                Some(list) => {
-                    let problems = self.problems.entry(file).or_default();
-                    self.listed.extend(list.row(text, place, problems));
-                }
+                Some(list) => listed.extend(list.row(text, place, &mut problems)),
                 None => log.line(&lines::read(&line.text), place),
             }
         }
-        let is_log = log.spoken > 0;
+        let says_anything = list.is_some() || log.spoken > 0;
+        let content = content.finish();
+        if let Some((_, earlier)) = self.contents.iter().find(|(known, _)| *known == content && says_anything) {
+            self.unused.push(counts_once(earlier, name));
+            return true;
+        }
+        self.contents.push((content, name.to_owned()));
+        self.problems.insert(file, problems);
+        self.listed.extend(listed);
+        self.unused.extend(list.iter().flat_map(ListReader::unread).map(|column| {
+            format!("{name}: the column {} is not read", crate::text::excerpt(column))
+        }));
         log.finish();
         self.logs.add(&log, file);
-        list.is_some() || is_log
+        says_anything
     }
 
     /// Adds a log that was read before, line by line, and [finished](JoinedLogs::finish).
@@ -108,8 +130,15 @@ impl ReachReader {
 
     /// The report on all files.
     pub fn reach(self, question: &ReachQuestion) -> Reach {
-        let Self { files, logs, listed, mut problems } = self;
+        let Self { files, logs, listed, mut problems, contents: _, unused } = self;
         problems.retain(|_, problems| problems.count > 0);
-        Reach { files, problems, ..answer::answer(logs, &listed, question) }
+        let reach = answer::answer(logs, &listed, question);
+        let notes = unused.into_iter().chain(reach.notes).collect();
+        Reach { files, problems, notes, ..reach }
     }
+}
+
+/// That a file repeats an earlier one.
+pub(super) fn counts_once(earlier: &str, later: &str) -> String {
+    format!("{earlier} and {later} have the same content: it counts once")
 }

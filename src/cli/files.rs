@@ -387,12 +387,12 @@ pub(super) fn refusal(name: &str, outcome: &Outcome, reads: Reads) -> Option<Str
         }
         (Outcome::NeedsMapping(request), _) => {
             let lacks = |column: &str| request.wanted.iter().any(|w| w.name == column && w.guess.is_none());
-            let option = if lacks("algo") && reads == Reads::Sweeps {
-                ": --configuration RING/LL128/24, or --configuration default"
-            } else {
-                ""
-            };
-            Some(format!("{name} {}{option}", request.problem))
+            let collective = lacks("collective").then_some("name a log after its program, as in all_reduce_perf.log");
+            let configuration = (lacks("algo") && reads == Reads::Sweeps)
+                .then_some("--configuration RING/LL128/24, or --configuration default");
+            let remedies: Vec<&str> = collective.into_iter().chain(configuration).collect();
+            let remedies = if remedies.is_empty() { String::new() } else { format!(": {}", remedies.join("; ")) };
+            Some(format!("{name} {}{remedies}", request.problem))
         }
         // Long names are cut there.
         (Outcome::Refused(why), _) => {

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The keys of choices and the options that stand for them.
-const OPTIONS: [(&str, &str); 11] = [
+const OPTIONS: [(&str, &str); 12] = [
     ("e.gpu", "--gpu"),
     ("e.gpus", "--gpus"),
     ("e.sequence", "--sequence"),
@@ -16,6 +16,7 @@ const OPTIONS: [(&str, &str); 11] = [
     ("e.stack", "--stack"),
     ("e.precision", "--precision"),
     ("e.attention", "--attention"),
+    ("e.gradients", "--gradients"),
     ("e.price", "--price"),
     ("e.reserve", "--reserve"),
     ("e.schedule", "--schedule"),

@@ -172,7 +172,8 @@ fn published() -> Vec<Published> {
         };
         let interleaved = source == "torchtitan-202412" && row["note"].contains("interleaved");
         let question = |micro_batch: u32| StepQuestion {
-            gradient_bytes: None,
+            // The recipes of Megatron Core reduce gradients in bf16.
+            gradient_bytes: (stack == Stack::MegatronCore).then_some(2),
             model: &model,
             device: &device,
             degrees: Degrees {

@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{Args, builder::TypedValueParser};
+use clap::{
+    Args,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use serde::Serialize;
 
 use super::bundle;
@@ -20,6 +23,7 @@ use crate::{
     },
     collective::{Collective, Scale, Workload},
     conf::machine::Gpu,
+    intake::Mapping,
     report::Workbench,
     text::{Problems, visible},
     training_time::{
@@ -36,7 +40,7 @@ use crate::{
             listing::{self, name_of},
             own_steps::{self, NamedStep},
             question::{EstimateSettings, Estimated},
-            stack::{Recomputation, Sharding, Stack},
+            stack::{GRADIENTS, Recomputation, Sharding, Stack},
             step::Schedule,
         },
         memory::{GIB, RESERVE_GIB},
@@ -115,6 +119,11 @@ pub(in crate::cli) struct Estimate {
     #[arg(long, value_name = "NAME", value_parser = named(&AttentionKernel::ALL))]
     attention: Option<AttentionKernel>,
 
+    /// The type of gradients, in memory and where they are exchanged [default: as the files say, else as the software
+    /// usually has them]
+    #[arg(long, value_name = "NAME", value_parser = named(&GRADIENTS))]
+    gradients: Option<u32>,
+
     /// Steps that were measured: a CSV with gpus, step_s and, where they differ from 1, tp, pp, cp, ep, micro_batch
     #[arg(long, value_name = "CSV", num_args = 1..)]
     steps: Vec<PathBuf>,
@@ -136,7 +145,7 @@ pub(in crate::cli) struct Estimate {
     #[arg(long, value_name = "YAML", num_args = 1..)]
     catalogue: Vec<PathBuf>,
 
-    /// The price of a GPU for an hour, in any currency: adds what a billion tokens cost
+    /// The price of a GPU for an hour, in any currency: adds what a step and a billion tokens cost
     #[arg(long, value_name = "PRICE", value_parser = arguments::number(0.0..=1e6, "expected a price, such as 2.5"))]
     price: Option<f64>,
 
@@ -206,17 +215,17 @@ struct LayoutArguments {
 /// One of some values by their names.
 fn named<T: Copy + Send + Sync + 'static>(all: &'static [(T, &'static str)]) -> impl TypedValueParser<Value = T> {
     let find = move |text: String| own_steps::by_name(all, &text).ok_or("it is none of these");
-    clap::builder::PossibleValuesParser::new(all.iter().map(|(_, name)| *name)).try_map(find)
+    PossibleValuesParser::new(all.iter().map(|(_, name)| *name)).try_map(find)
 }
 
 impl LayoutArguments {
     /// The layout that is given, in part or whole, on top of what files say.
-    fn given(&self, said: Option<GivenLayout>) -> Option<GivenLayout> {
+    fn given(&self, settings: &EstimateSettings) -> Option<GivenLayout> {
         let degrees = [self.tp, self.pp, self.cp, self.ep, self.virtual_stages, self.micro_batch];
-        if self.best_layout || said.is_none() && degrees.iter().all(Option::is_none) {
+        if self.best_layout || settings.layout.is_none() && degrees.iter().all(Option::is_none) {
             return None;
         }
-        let mut layout = said.unwrap_or_default();
+        let mut layout = settings.layout.unwrap_or(settings.said);
         let places = [
             &mut layout.tensor,
             &mut layout.pipeline,
@@ -241,7 +250,7 @@ impl Estimate {
             let names: String = KNOWN.iter().map(|(name, _)| format!("{name}\n")).collect();
             return terminal::write(&names);
         }
-        let Asked { name, mut model, mut settings, mut steps } = read_models(&self.model)?;
+        let Asked { name, mut model, mut settings, mut steps, says_gpus } = read_models(&self.model)?;
         model.set_prediction_layers(self.mtp_layers.unwrap_or(model.prediction_layers));
         let mut catalogue = Catalogue::built_in();
         for path in &self.catalogue {
@@ -266,11 +275,15 @@ impl Estimate {
         }
         let traces = traces(&self.trace)?;
         settings.gpu.clone_from(&self.gpu);
+        if self.gpus.is_none() && settings.layout.is_some() && !says_gpus {
+            let note = format!("no file says the number of GPUs: {} count (--gpus)", settings.gpus);
+            terminal::say("note", &note);
+        }
         settings.gpus = self.gpus.unwrap_or(settings.gpus);
         settings.limit_sequence(&model);
         settings.sequence = self.sequence.unwrap_or(settings.sequence);
         settings.global_batch = self.batch.or(settings.global_batch);
-        settings.set_layout(self.layout.given(settings.layout));
+        settings.set_layout(self.layout.given(&settings));
         if settings.layout.is_none() {
             let why = "without --tp, --pp, --cp, --ep, --virtual-stages or --micro-batch the best layout is found";
             arguments::say_unused(&["recompute"], why);
@@ -279,6 +292,7 @@ impl Estimate {
         settings.precision = self.precision.unwrap_or(settings.precision);
         settings.stack = self.stack.unwrap_or(settings.stack);
         settings.attention = self.attention;
+        settings.gradient_bytes = self.gradients.or(settings.gradient_bytes);
         settings.price_per_gpu_hour = self.price;
         settings.collectives = measured(&self.collectives, &self.measured, &self.gpu)?;
         settings.reserve_gib = self.reserve;
@@ -310,6 +324,8 @@ struct Asked {
     settings: EstimateSettings,
     /// The steps that logs among the files measured, one a log.
     steps: Vec<NamedStep>,
+    /// Whether a file says the number of GPUs.
+    says_gpus: bool,
 }
 
 /// Reads what some words name, by name or in a file.
@@ -349,7 +365,8 @@ fn read_models(words: &[String]) -> Result<Asked, CliError> {
         Some((name, model)) => {
             open.iter().for_each(|open| terminal::say("note", open));
             let settings = EstimateSettings::of_files(trained.iter().map(|(name, file)| (name.as_str(), file)));
-            Ok(Asked { name, model, settings, steps })
+            let says_gpus = trained.iter().any(|(_, file)| file.data.is_some());
+            Ok(Asked { name, model, settings, steps, says_gpus })
         }
         None => refuse(format!(
             "there is no model: {}. Say it there, or give the model by its name or its config.json as well",
@@ -432,7 +449,9 @@ fn measured(paths: &[PathBuf], measured: &Measured, gpu: &str) -> Result<Measure
         arguments::say_unused(&["set", "configuration"], "no collectives are given (--collectives)");
         return Ok(MeasuredCollectives::default());
     }
-    let opened = files::read_sweeps(paths, measured)?;
+    // A log of nccl-tests that says nothing else measured the library's own choice.
+    let configuration = measured.configuration.clone().or_else(|| Mapping::configuration("default").ok());
+    let opened = files::read_sweeps(paths, &Measured { configuration, set: measured.set.clone() })?;
     let mut others: Vec<&String> =
         opened.measured_with.values().flatten().filter(|with| is_other_gpu(with, gpu)).collect();
     others.sort_unstable();
@@ -539,6 +558,7 @@ fn json(model: &Transformer, answer: &Estimated) -> impl Serialize {
         memory_gib: answer.step.memory_bytes / GIB,
         fits: answer.step.first_too_much.is_none(),
         price_per_step: answer.price_per_step,
+        price_per_billion_tokens: answer.price_per_step.map(|price| price / answer.step.tokens * 1e9),
         own_steps: answer.own_steps,
         fitting_layouts: answer.layouts.fitting,
         layouts: answer.layouts.ranked.iter().map(ranked).collect::<Vec<_>>(),

@@ -117,7 +117,7 @@ fn divisors(of: u64, most: u64) -> impl Iterator<Item = u32> {
 /// is done, and may stop it.
 ///
 /// # Errors
-/// Returns an error if the GPU lacks the precision.
+/// Returns an error if the GPU lacks the precision, or the model positions for the sequence.
 pub fn search(
     question: &StepQuestion<'_>,
     calibrated: &Calibrated,
@@ -125,6 +125,7 @@ pub fn search(
     mut progress: impl FnMut(f64) -> ControlFlow<()>,
 ) -> Result<Layouts, LayoutError> {
     question.device.check(question.precision)?;
+    question.check_sequence()?;
     let capacity = capacity_bytes(question.device.memory_gib, limits.reserve_gib);
     let mut layouts = Layouts::default();
     let mut found: Vec<RankedLayout> = Vec::new();
@@ -232,6 +233,7 @@ const fn reason(error: &LayoutError) -> &'static str {
     match error {
         LayoutError::Device(_) => "the GPU",
         LayoutError::Schedule { .. } => "the schedule",
+        LayoutError::Software { .. } => "the software",
         LayoutError::DoesNotDivide { degree, .. }
         | LayoutError::NoMultiple { degree, .. }
         | LayoutError::TooMany { degree, .. } => degree,

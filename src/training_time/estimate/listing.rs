@@ -139,6 +139,15 @@ pub fn notes(answer: &Estimated) -> Vec<String> {
             answer.gpu
         ));
     }
+    if let [(place, _), ..] = &answer.measured_here[..] {
+        let times: Vec<String> = answer.measured_here.iter().map(|(_, time_us)| time(*time_us)).collect();
+        notes.push(format!(
+            "This very step was measured, with {} ({place}{}): the interval is that of what is computed, which other \
+             layouts need",
+            times.join(", "),
+            if times.len() > 1 { " and others" } else { "" }
+        ));
+    }
     if answer.own_steps > 0 && answer.own_steps < super::answer::OWN_STEPS {
         notes.push("With three steps of your own or more, of different runs, the interval becomes theirs".to_owned());
     }
@@ -217,6 +226,7 @@ pub fn figures(answer: &Estimated) -> Vec<(&'static str, String)> {
         ),
     ];
     if let Some(price) = answer.price_per_step {
+        figures.push(("Price of a step", significant(price)));
         figures.push(("Price of a billion tokens", significant(price / tokens * 1e9)));
     }
     figures

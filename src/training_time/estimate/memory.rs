@@ -35,12 +35,9 @@ impl StepQuestion<'_> {
             (false, _) => 0.0,
         };
         let weights_from = if self.is_by_layer() { self.sharding } else { Sharding::Parameters };
-        let (weight_bytes, gradient_bytes) = match self.stack {
-            Stack::TorchTitan | Stack::TorchTitanEager => (0.0, 4.0),
-            Stack::Fsdp => (2.0, 2.0),
-            _ => (2.0, 4.0),
-        };
-        let gradient_bytes = self.gradient_bytes.map_or(gradient_bytes, f64::from);
+        let weight_bytes =
+            if matches!(self.stack, Stack::TorchTitan | Stack::TorchTitanEager) { 0.0 } else { 2.0 };
+        let gradient_bytes = self.gradient_bytes();
         let stages = degrees.pipeline;
         let in_flight = self.layers_in_flight(is_first);
         let tokens = f64::from(self.micro_batch) * f64::from(self.sequence) / f64::from(degrees.context);
@@ -69,10 +66,10 @@ impl StepQuestion<'_> {
         let layers = (f64::from(self.model.depth()) / stages).ceil();
         let micro_batches = self.micro_batches() as f64;
         let chunks = f64::from(self.virtual_stages.max(1));
-        if !is_first && self.schedule == Schedule::OneForwardOneBackward {
-            return layers;
-        }
         let passes = match self.schedule {
+            // Interleaved, the last stage runs ahead by all chunks but one of each micro-batch (Megatron's
+            // `get_num_microbatches_and_warmup`).
+            Schedule::OneForwardOneBackward if !is_first => stages - (stages - 1.0) / chunks,
             schedule if chunks > 1.0 && stages > 1.0 && schedule.interleaves() => {
                 stages * (1.0 + (stages - 1.0) / (stages * chunks))
             }

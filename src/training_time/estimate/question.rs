@@ -42,6 +42,8 @@ pub struct EstimateSettings {
     pub replica_batch: Option<u64>,
     /// The layout; `None` for the best one.
     pub layout: Option<GivenLayout>,
+    /// What files say of a layout, with the usual values of the rest: on it a layout stands that is given in part.
+    pub said: GivenLayout,
     /// The order in which a stage computes forward and backward passes.
     pub schedule: Schedule,
     /// The type of the factors of a product; results are in 16 bits.
@@ -87,6 +89,7 @@ impl Default for EstimateSettings {
             global_batch: None,
             replica_batch: None,
             layout: None,
+            said: GivenLayout::default(),
             schedule: Schedule::default(),
             precision: Precision::default(),
             stack: Stack::default(),
@@ -245,6 +248,8 @@ pub struct Estimated {
     /// Measurements of steps of one's own that lie outside of the interval to which they lead, where there are enough
     /// for it to be theirs.
     pub steps_outside: usize,
+    /// Steps of one's own of the very run that is asked about: the place of each, and its time in µs.
+    pub measured_here: Vec<(String, f64)>,
     /// Steps of one's own that do not say their batch or sequence, for which those of the question were taken.
     pub steps_without_batch: usize,
     /// Whether more ranks share attention than there are heads of keys and values.
@@ -259,6 +264,29 @@ struct OwnStepsUse {
     unused: Vec<String>,
     doubtful: Vec<String>,
     outside: usize,
+    /// The runs that were used, with the place and the time of each.
+    runs: Vec<(Run, String, f64)>,
+}
+
+/// What makes two steps of a model on a GPU ones of the same run.
+#[derive(PartialEq)]
+struct Run {
+    degrees: Degrees,
+    chunks: u32,
+    micro_batch: u32,
+    recomputation: Recomputation,
+    sharding: Sharding,
+    sequence: u32,
+    global_batch: u64,
+}
+
+impl Run {
+    const fn of(question: &StepQuestion<'_>) -> Self {
+        let StepQuestion { degrees, virtual_stages, micro_batch, recomputation, sharding, .. } = *question;
+        let chunks = if degrees.pipeline > 1 { virtual_stages } else { 1 };
+        let StepQuestion { sequence, global_batch, .. } = *question;
+        Self { degrees, chunks, micro_batch, recomputation, sharding, sequence, global_batch }
+    }
 }
 
 /// Tokens of a step, where no batch is given.
@@ -359,18 +387,19 @@ impl EstimateSettings {
             self.schedule = schedule;
         }
         let recomputation = file.recompute.as_deref().and_then(|name| by_name(&Recomputation::NAMES, name));
+        self.said = GivenLayout {
+            tensor: file.tensor.unwrap_or(1),
+            pipeline: file.pipeline.unwrap_or(1),
+            context: file.context.unwrap_or(1),
+            expert: file.expert.unwrap_or(1),
+            replicate: file.replicate.unwrap_or(1),
+            virtual_stages: file.virtual_stages.unwrap_or(1),
+            micro_batch: file.micro_batch.unwrap_or(1),
+            recomputation,
+            sharding,
+        };
         if file.tensor.is_some() || file.micro_batch.is_some() {
-            self.layout = Some(GivenLayout {
-                tensor: file.tensor.unwrap_or(1),
-                pipeline: file.pipeline.unwrap_or(1),
-                context: file.context.unwrap_or(1),
-                expert: file.expert.unwrap_or(1),
-                replicate: file.replicate.unwrap_or(1),
-                virtual_stages: file.virtual_stages.unwrap_or(1),
-                micro_batch: file.micro_batch.unwrap_or(1),
-                recomputation,
-                sharding,
-            });
+            self.layout = Some(self.said);
         }
         self
     }
@@ -442,7 +471,7 @@ impl EstimateSettings {
         let steps: Vec<&NamedStep> = own.iter().chain(&traced).collect();
         let is_open = |(_, step): &&&NamedStep| step.sequence.is_none() || step.global_batch.is_none();
         let steps_without_batch = steps.iter().filter(is_open).count();
-        let OwnStepsUse { calibrated, unused, doubtful: doubtful_steps, outside: steps_outside } =
+        let OwnStepsUse { calibrated, unused, doubtful: doubtful_steps, outside: steps_outside, runs } =
             self.calibrated(model, &device, &steps);
         unused_steps.extend(unused);
         let traces = traced.into_iter().filter_map(|(name, step)| self.compared(model, &device, name, &step)).collect();
@@ -482,6 +511,9 @@ impl EstimateSettings {
                 });
             }
         };
+        let asked = Run::of(&question);
+        let measured_here = runs.into_iter().filter(|(run, ..)| *run == asked);
+        let measured_here = measured_here.map(|(_, place, time_us)| (place, time_us)).collect();
         let step = question.estimate(&calibrated, self.reserve_gib);
         let unchanged_us = (device.changes != Changes::default()).then(|| {
             let mut unchanged = device.clone();
@@ -524,6 +556,7 @@ impl EstimateSettings {
             unused_steps,
             doubtful_steps,
             steps_outside,
+            measured_here,
             steps_without_batch,
             layouts: found,
         })
@@ -619,12 +652,6 @@ impl EstimateSettings {
         let (mut unused, mut doubtful) = (Vec::new(), Vec::new());
         // Several measurements of one run are one step together, and so are traces of ranks of one job: they say no
         // more of other layouts than one does.
-        let run = |question: &StepQuestion<'_>| {
-            let StepQuestion { degrees, virtual_stages, micro_batch, recomputation, sharding, .. } = *question;
-            let chunks = if degrees.pipeline > 1 { virtual_stages } else { 1 };
-            let layout = (degrees, chunks, micro_batch, recomputation, sharding);
-            (layout, question.sequence, question.global_batch)
-        };
         for (name, step) in steps {
             let OwnStep { time_us, parts, line, .. } = *step;
             let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
@@ -645,10 +672,10 @@ impl EstimateSettings {
                 ));
             }
             columns.push(MeasuredColumns { columns: found, time_us, weight: 1.0, parts });
-            runs.push(run(&question));
+            runs.push((Run::of(&question), place, time_us));
         }
-        for (step, its) in columns.iter_mut().zip(&runs) {
-            step.weight /= runs.iter().filter(|other| *other == its).count() as f64;
+        for (step, (its, ..)) in columns.iter_mut().zip(&runs) {
+            step.weight /= runs.iter().filter(|(other, ..)| other == its).count() as f64;
         }
         let factors = if columns.is_empty() { LEARNT } else { LEARNT.moved_by(&columns) };
         let own_steps = columns.iter().map(|step| step.weight).sum::<f64>().round() as usize;
@@ -658,6 +685,6 @@ impl EstimateSettings {
             own_steps >= OWN_STEPS && !(low..=high).contains(&step.time_us)
         };
         let outside = columns.iter().filter(is_outside).count();
-        OwnStepsUse { calibrated, unused, doubtful, outside }
+        OwnStepsUse { calibrated, unused, doubtful, outside, runs }
     }
 }

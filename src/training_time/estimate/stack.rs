@@ -81,12 +81,39 @@ impl Stack {
         !matches!((self, kind), (Self::MegatronLm, Recomputation::Operators))
     }
 
-    /// Bytes of a gradient that is exchanged; of Megatron Core as its published recipes have it (bf16).
+    /// Bytes of a gradient in memory and where it is exchanged, as the software usually has them: Megatron Core's are in
+    /// single precision unless `--grad-reduce-in-bf16` is given (`megatron/training/arguments.py`).
     pub const fn gradient_bytes(self) -> f64 {
         match self {
-            Self::MegatronLm | Self::TorchTitan | Self::TorchTitanEager => 4.0,
-            Self::MegatronCore | Self::Fsdp | Self::DeepSpeed => 2.0,
+            Self::MegatronCore | Self::MegatronLm | Self::TorchTitan | Self::TorchTitanEager => 4.0,
+            Self::Fsdp | Self::DeepSpeed => 2.0,
         }
+    }
+
+    /// What the software lacks, of some stages with chunks each and of parts of a sequence; `None` where it has it.
+    pub const fn lacks(self, pipeline: u32, chunks: u32, context: u32) -> Option<&'static str> {
+        match self {
+            Self::DeepSpeed if pipeline > 1 && chunks > 1 => {
+                Some("has no interleaved stages (PipelineModule): virtual stages is 1 there")
+            }
+            Self::MegatronLm if context > 1 => Some("does not split sequences: cp is 1 there"),
+            _ => None,
+        }
+    }
+
+    /// What the software lacks, of sharing between replicas beside some stages; `None` where it has it.
+    pub const fn lacks_sharing(self, sharding: Sharding, pipeline: u32) -> Option<&'static str> {
+        match (self, sharding) {
+            (Self::DeepSpeed | Self::MegatronLm, Sharding::Gradients | Sharding::Parameters) if pipeline > 1 => {
+                Some("shares gradients and parameters (ZeRO 2 and 3) only without a pipeline: pp is 1 there")
+            }
+            _ => None,
+        }
+    }
+
+    /// The name by which it is chosen.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(stack, _)| *stack == self).map_or("", |(_, name)| name)
     }
 
     /// Whether gradients are exchanged while others are still computed.
@@ -94,6 +121,9 @@ impl Stack {
         matches!(self, Self::MegatronCore | Self::DeepSpeed)
     }
 }
+
+/// Bytes of a gradient with the names of the types by which they are chosen.
+pub const GRADIENTS: [(u32, &str); 2] = [(2, "bf16"), (4, "fp32")];
 
 /// What each replica holds a share of only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

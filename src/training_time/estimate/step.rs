@@ -181,6 +181,14 @@ pub enum LayoutError {
         /// Micro-batches of a replica in a step.
         micro_batches: u64,
     },
+    /// The software can't do it.
+    #[error("{stack} {lacks}")]
+    Software {
+        /// The name of the software, as an option has it.
+        stack: &'static str,
+        /// What it lacks, in words, with what it has instead.
+        lacks: &'static str,
+    },
     /// There are more parts than what is split.
     #[error("{degree} = {value} is more than {what} ({of})")]
     TooMany {
@@ -301,10 +309,9 @@ impl StepQuestion<'_> {
             }
         }
         divides("cp", context.into(), "the sequence", self.sequence.into())?;
-        let positions = self.model.positions;
-        if positions > 0 && self.sequence > positions {
-            let (value, of) = (self.sequence.into(), positions.into());
-            return Err(LayoutError::TooMany { degree: "sequence", value, what: "the learned positions", of });
+        self.check_sequence()?;
+        if let Some(lacks) = self.stack.lacks(pipeline, self.virtual_stages, context) {
+            return Err(LayoutError::Software { stack: self.stack.name(), lacks });
         }
         let batch = u64::from(data) * u64::from(self.micro_batch);
         is_multiple("the global batch", self.global_batch, "dp × the micro-batch", batch)?;
@@ -334,6 +341,19 @@ impl StepQuestion<'_> {
         self.check_sharers()
     }
 
+    /// Whether the model has positions for the sequence.
+    ///
+    /// # Errors
+    /// Returns [`LayoutError::TooMany`] if it has fewer, learned ones.
+    pub(super) fn check_sequence(&self) -> Result<(), LayoutError> {
+        let positions = self.model.positions;
+        if positions > 0 && self.sequence > positions {
+            let (value, of) = (self.sequence.into(), positions.into());
+            return Err(LayoutError::TooMany { degree: "sequence", value, what: "the learned positions", of });
+        }
+        Ok(())
+    }
+
     /// Whether each rank of a tensor group has heads of keys and values of its own. Where it has not, some versions of
     /// the software refuse the layout, and others gather the heads in each layer.
     ///
@@ -349,7 +369,10 @@ impl StepQuestion<'_> {
 
     /// The part of [`Self::check`] that depends on what is sharded among whom.
     pub(super) fn check_sharers(&self) -> Result<(), LayoutError> {
-        let Degrees { tensor, context, expert, data, .. } = self.degrees;
+        let Degrees { tensor, pipeline, context, expert, data, .. } = self.degrees;
+        if let Some(lacks) = self.stack.lacks_sharing(self.sharding, pipeline) {
+            return Err(LayoutError::Software { stack: self.stack.name(), lacks });
+        }
         let groups = self.shard_groups();
         divides("dp-replicate", groups.into(), "the replicas (dp)", data.into())?;
         let of = u64::from(data / groups) * u64::from(context) * u64::from(tensor);
@@ -609,8 +632,8 @@ impl StepQuestion<'_> {
     fn message(&self) -> Exchange {
         let place = self.place();
         let spread = if self.is_sequence_parallel || self.degrees.tensor > 1 { place.tensor } else { 1.0 };
-        let stage_gpus = self.degrees.gpus() / u64::from(self.degrees.pipeline.max(1));
-        let group = Group::pair(stage_gpus.saturating_mul(2) <= self.device.linked_gpus.into());
+        // Some boundary lies between nodes unless all stages are on one, and the pipeline waits for the slowest.
+        let group = Group::pair(self.degrees.gpus() <= self.device.linked_gpus.into());
         let bytes = self.row_bytes() / spread;
         Exchange { of: ExchangeUse::Messages, operation: Operation::Message, group, bytes }
     }
@@ -623,7 +646,7 @@ impl StepQuestion<'_> {
         let is_by_layer = self.is_by_layer();
         let parts = if is_by_layer { self.layers_of_stage() } else { 1.0 };
         let of = |of, operation, group, bytes: f64| Exchange { of, operation, group, bytes: bytes / parts };
-        let gradient_bytes = self.gradient_bytes.map_or(self.stack.gradient_bytes(), f64::from);
+        let gradient_bytes = self.gradient_bytes();
         let operation = |is_spread| if is_spread { Operation::Gather } else { Operation::AllReduce };
         let gathered = |is_spread| if is_spread { 2.0 } else { 0.0 };
         let is_spread = self.sharding != Sharding::Nothing;
@@ -642,6 +665,11 @@ impl StepQuestion<'_> {
             of(ExchangeUse::Gradients, Operation::AllReduce, owners, owned_experts),
             of(ExchangeUse::Parameters, Operation::Gather, experts, gathered(is_spread) * of_experts),
         ]
+    }
+
+    /// Bytes of a gradient.
+    pub(super) fn gradient_bytes(&self) -> f64 {
+        self.gradient_bytes.map_or(self.stack.gradient_bytes(), f64::from)
     }
 
     /// Layers of the longest stage.

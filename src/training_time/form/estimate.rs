@@ -13,7 +13,7 @@ use crate::{
             layouts::MOST_GPUS,
             own_steps::by_name,
             question::EstimateSettings,
-            stack::{Recomputation, Sharding, Stack},
+            stack::{GRADIENTS, Recomputation, Sharding, Stack},
             step::Schedule,
         },
         models::{KNOWN, MOST_PREDICTION_LAYERS, Transformer, known},
@@ -102,6 +102,8 @@ impl TrainingTime {
         let usual = "as the software usually does";
         let attention = ("e.attention", "Attention");
         settings.attention = one_or_usual(form, attention, &AttentionKernel::ALL, usual, settings.attention);
+        let gradients = ("e.gradients", "Gradients in");
+        settings.gradient_bytes = one_or_usual(form, gradients, &GRADIENTS, usual, settings.gradient_bytes);
         let mut price = 0.0;
         let field = Field::new("e.price", "Price of a GPU hour", Control::within(0.0, 1e6));
         form.field(field.hinted("in any currency; 0 for none"), &mut price);
@@ -122,7 +124,7 @@ impl TrainingTime {
             &mut is_given,
         );
         form.is_listed = is_given;
-        let mut layout = settings.layout.unwrap_or_default();
+        let mut layout = settings.layout.unwrap_or(settings.said);
         for (key, label, value) in [
             ("e.tp", "Tensor degree", &mut layout.tensor),
             ("e.pp", "Pipeline stages", &mut layout.pipeline),

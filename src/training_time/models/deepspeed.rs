@@ -43,7 +43,9 @@ pub(super) fn read(root: &Node) -> Result<ModelFile> {
             None => None,
         };
     }
-    if batch.iter().flatten().count() < 2 {
+    if let [Some(_), None, None] = batch {
+        ask(BATCH[1], "the file does not say it");
+    } else if batch.iter().flatten().count() < 2 {
         ask(
             BATCH[0],
             "two of train_batch_size, train_micro_batch_size_per_gpu and gradient_accumulation_steps are needed",

@@ -146,6 +146,11 @@ impl Reader<'_> {
         self.fields.optional(key).map(|node| limited(node, key, 0)).transpose()
     }
 
+    /// As [`Self::optional_count`], of what is at least 1.
+    fn optional_positive(&mut self, key: &'static str) -> Result<Option<u32>> {
+        self.fields.optional(key).map(|node| limited(node, key, 1)).transpose()
+    }
+
     fn flag(&mut self, key: &'static str, otherwise: bool) -> Result<bool> {
         Ok(self.fields.optional(key).map_or(Ok(otherwise), |node| node.flag(key))?)
     }
@@ -156,7 +161,7 @@ impl Reader<'_> {
     }
 
     fn head_width(&mut self, hidden: u32, heads: u32, heads_key: &'static str) -> Result<u32> {
-        match self.optional_count("head_dim")?.filter(|width| *width > 0) {
+        match self.optional_positive("head_dim")? {
             Some(width) => Ok(width),
             None if hidden.is_multiple_of(heads) => Ok(hidden / heads),
             None => Err(self.wrong(
@@ -218,7 +223,7 @@ fn gated(reader: &mut Reader<'_>, model_type: &str) -> Result<Transformer> {
     let heads = reader.count("num_attention_heads")?;
     // The defaults of transformers' configurations.
     let usual = if matches!(model_type, "mistral" | "mixtral" | "gpt_oss") { 8 } else { heads };
-    let kv_heads = reader.count_or("num_key_value_heads", usual)?.max(1);
+    let kv_heads = reader.optional_positive("num_key_value_heads")?.unwrap_or(usual);
     // Only Qwen3's configuration has a width of heads of its own where the file has none.
     let is_open = model_type == "qwen3" && reader.root.get("head_dim").is_none();
     let width = if is_open { 128 } else { reader.head_width(hidden, heads, "num_attention_heads")? };

@@ -2,7 +2,11 @@
 //!
 //! Names and defaults as in Megatron-LM's `megatron/training/arguments.py`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    iter::Peekable,
+    str::Chars,
+};
 
 use super::{
     Attention, FeedForward, Layer, MOST_PREDICTION_LAYERS, MeasuredStep, MissingField, ModelFile, ModelFileError,
@@ -95,8 +99,9 @@ fn keep_last_launch(commands: &mut Vec<Command>) -> Option<String> {
         .then(|| format!("It trains {} models one after the other: the last counts, of line {line}", others + 1))
 }
 
-/// The processes that `srun` or `mpirun` starts with a command, and its line; `None` where it does not say it.
-fn tasks(command: &Command) -> Option<(u32, u32)> {
+/// The processes that `srun` or `mpirun` starts with a command, on these nodes unless it says others, and its line;
+/// `None` where it does not say it.
+fn tasks(command: &Command, nodes: Option<u32>) -> Option<(u32, u32)> {
     let parts: Vec<&str> = parts(command).collect();
     let is_launcher = |part: &&str| matches!(part.rsplit('/').next(), Some("srun" | "mpirun" | "mpiexec"));
     let first = parts.iter().position(is_launcher)?;
@@ -111,7 +116,7 @@ fn tasks(command: &Command) -> Option<(u32, u32)> {
             is_option.then(|| value.parse::<u32>().ok())?
         })
     };
-    let of_nodes = || value(&["N", "nodes"])?.checked_mul(value(&["ntasks-per-node"])?);
+    let of_nodes = || value(&["N", "nodes"]).or(nodes)?.checked_mul(value(&["ntasks-per-node"])?);
     let tasks = value(&["n", "np", "ntasks"]).or_else(of_nodes)?;
     Some((tasks, command.words.first()?.line))
 }
@@ -145,11 +150,24 @@ impl Arguments {
             let mut pending = None;
             command.words.iter().for_each(|word| arguments.take(word, &mut pending));
         }
+        // Words of DeepSpeed's launcher.
+        for (name, of_torchrun) in [("num_nodes", "nnodes"), ("num_gpus", "nproc_per_node")] {
+            if !arguments.all.contains_key(of_torchrun)
+                && let Some(argument) = arguments.all.remove(name)
+            {
+                arguments.all.insert(of_torchrun.to_owned(), argument);
+            }
+        }
         // Without a launcher of its own, each task of the job is a process.
         let has_launcher =
             ["world_size", "nnodes", "nproc_per_node"].iter().any(|name| arguments.all.contains_key(*name));
-        let started = script.commands.iter().filter(|command| has_layers(&command.words)).find_map(tasks);
-        if let Some((tasks, line)) = started.or(script.tasks).filter(|_| !has_launcher) {
+        let nodes = script.slurm.nodes.map(|(nodes, _)| nodes);
+        let mut launched = script.commands.iter().filter(|command| has_layers(&command.words));
+        let said = launched.find_map(|command| tasks(command, nodes)).or(script.slurm.tasks());
+        if let Some((tasks, line)) = said.or(script.slurm.gpus()).filter(|_| !has_launcher) {
+            if said.is_none() {
+                arguments.notes.push(format!("Line {line}: the job has {tasks} GPUs, and a process on each is assumed"));
+            }
             arguments.all.insert("world_size".to_owned(), Argument { line, value: tasks.to_string() });
         }
         (arguments, script.assumptions)
@@ -315,11 +333,53 @@ fn measured_step(text: &str) -> Option<MeasuredStep> {
     Some(MeasuredStep { time_us, global_batch, iterations: times.len(), line: last_line })
 }
 
+/// The chunks of a stage by `--pipeline-model-parallel-layout`, such as `Et*3|(tt|)*29mL`: parts between bars, with `*`
+/// for repetitions (`PipelineParallelLayerLayout.parse_str_to_list`).
+fn chunks(of: &mut Arguments, pipeline: u32) -> Option<u32> {
+    let written = of.text("pipeline_model_parallel_layout")?;
+    let parts = u64::from(bars(&mut written.chars().peekable(), 0)) + 1;
+    let pipeline = u64::from(pipeline);
+    let is_whole = parts.is_multiple_of(pipeline);
+    of.notes.push(format!(
+        "pipeline_model_parallel_layout has {parts} parts: {}",
+        if is_whole {
+            "the estimate spreads layers evenly over as many chunks".to_owned()
+        } else {
+            format!("no multiple of {pipeline} stages, and not used")
+        }
+    ));
+    u32::try_from(parts / pipeline).ok().filter(|_| is_whole)
+}
+
+/// The bars up to a closing parenthesis, or the end.
+fn bars(text: &mut Peekable<Chars<'_>>, depth: u32) -> u32 {
+    let mut all = 0_u32;
+    while let Some(c) = text.next() {
+        let own = match c {
+            '|' => 1,
+            '(' if depth < 8 => bars(text, depth + 1),
+            ')' => break,
+            _ => 0,
+        };
+        let mut times = 1;
+        if text.next_if_eq(&'*').is_some() {
+            times = 0_u32;
+            while let Some(digit) = text.peek().and_then(|c| c.to_digit(10)) {
+                times = times.saturating_mul(10).saturating_add(digit);
+                text.next();
+            }
+        }
+        all = all.saturating_add(own.saturating_mul(times));
+    }
+    all
+}
+
 fn training(of: &mut Arguments) -> Result<TrainingSettings> {
     let layers = of.count("num_layers", 1 << 10)?;
     let pipeline = of.count("pipeline_model_parallel_size", MOST)?.unwrap_or(1);
     let virtual_stages = match of.count("num_virtual_stages_per_pipeline_rank", MOST)? {
         Some(stages) => Some(stages),
+        None if of.all.contains_key("pipeline_model_parallel_layout") => chunks(of, pipeline),
         None => match (of.count("num_layers_per_virtual_pipeline_stage", MOST)?, layers) {
             (Some(each), Some(layers)) if !layers.is_multiple_of(pipeline.saturating_mul(each)) => {
                 let message = format!(
@@ -349,7 +409,9 @@ fn training(of: &mut Arguments) -> Result<TrainingSettings> {
         overlap_reduce: Some(of.flag("overlap_grad_reduce")),
         overlap_gather: Some(of.flag("overlap_param_gather")),
         gradient_bytes: gradient_bytes(of, is_bf16),
-        recompute: Some(of.text("recompute_granularity").unwrap_or_else(|| "none".to_owned())),
+        recompute: Some(recomputation(of, layers)),
+        zero: zero(of)?,
+        software: of.flag("deepspeed").then_some("megatron-lm"),
         precision: Some(
             if is_bf16 {
                 "bf16"
@@ -364,6 +426,55 @@ fn training(of: &mut Arguments) -> Result<TrainingSettings> {
         ..TrainingSettings::default()
     };
     layout(of, settings)
+}
+
+/// What is computed again; `--recompute-activations` is short for `selective`, and `--checkpoint-activations` was `full`
+/// before. What the estimate does not tell apart is noted.
+fn recomputation(of: &mut Arguments, layers: Option<u32>) -> String {
+    let (is_short, was_full) = (of.flag("recompute_activations"), of.flag("checkpoint_activations"));
+    let kind = match of.text("recompute_granularity") {
+        Some(kind) => kind,
+        None if is_short => "selective".to_owned(),
+        None if was_full => "full".to_owned(),
+        None => return "none".to_owned(),
+    };
+    let is_block = of.text("recompute_method").is_some_and(|method| method == "block");
+    let block = of.text("recompute_num_layers").and_then(|number| number.parse::<u32>().ok()).filter(|_| is_block);
+    if let Some((number, all)) = block.zip(layers).filter(|(number, all)| number < all && kind == "full") {
+        of.notes.push(format!(
+            "recompute_method block: {number} of {all} layers are computed again there, of each stage; the estimate              computes all again, which takes longer and less memory"
+        ));
+    }
+    let modules = of.text("recompute_modules").filter(|modules| kind == "selective" && modules != "core_attn");
+    if let Some(modules) = modules {
+        let modules = excerpt(&modules);
+        of.notes.push(format!("recompute_modules {modules}: the estimate computes the core of attention again instead"));
+    }
+    kind
+}
+
+/// What replicas share by FSDP or DeepSpeed, as a stage of ZeRO; `None` where neither is used.
+fn zero(of: &mut Arguments) -> Result<Option<u32>> {
+    if of.flag("optimizer_cpu_offload") {
+        let note = "optimizer_cpu_offload: the estimate keeps the optimizer on the GPU, which takes more memory and less time";
+        of.notes.push(note.to_owned());
+    }
+    let is_fsdp = of.flag("use_megatron_fsdp") | of.flag("use_custom_fsdp");
+    let strategy = of.text("data_parallel_sharding_strategy");
+    if of.flag("use_torch_fsdp2") {
+        return Ok(Some(3));
+    }
+    if is_fsdp {
+        return Ok(Some(match strategy.as_deref() {
+            None | Some("no_shard") => 0,
+            Some("optim") => 1,
+            Some("optim_grads") => 2,
+            Some(_) => 3,
+        }));
+    }
+    // 0 is usual there, and read as any other number.
+    let is_off = of.text("zero_stage").is_some_and(|stage| stage == "0");
+    Ok(if is_off { Some(0) } else { of.count("zero_stage", 3)? })
 }
 
 /// Bytes of a gradient: 4 with bf16 unless `--grad-reduce-in-bf16`, or where that is asked for
@@ -408,7 +519,9 @@ fn layout(of: &mut Arguments, mut settings: TrainingSettings) -> Result<Training
         let nearest = (gpus / product).max(1) * product;
         let message =
             format!("tensor·pipeline·context is {product}, which does not divide {gpus} GPUs (nearest: {nearest})");
-        return Err(of.contradiction("tensor_model_parallel_size", message));
+        // Another number of GPUs may be asked about.
+        of.missing.push(MissingField { key: "world_size".to_owned(), reason: message });
+        return Ok(settings);
     }
     let data = gpus / product;
     settings.data = u32::try_from(data).ok();
@@ -417,10 +530,11 @@ fn layout(of: &mut Arguments, mut settings: TrainingSettings) -> Result<Training
         let global = u64::from(global);
         if !global.is_multiple_of(of_all) {
             let nearest = (global / of_all).max(1) * of_all;
-            let message = format!(
+            let reason = format!(
                 "{global} is no multiple of micro batch·replicas = {micro}·{data} = {of_all} (nearest: {nearest})"
             );
-            return Err(of.contradiction("global_batch_size", message));
+            of.missing.push(MissingField { key: "global_batch_size".to_owned(), reason });
+            return Ok(settings);
         }
         settings.micro_batches = u32::try_from(global / of_all).ok();
     }

@@ -53,8 +53,71 @@ pub(super) struct Script {
     pub commands: Vec<Command>,
     /// In the order in which they were met.
     pub assumptions: Vec<Assumption>,
-    /// The number of processes that a job of Slurm starts, and its line, where its head says it.
-    pub tasks: Option<(u32, u32)>,
+    /// What the head of a job of Slurm says of its size.
+    pub slurm: SlurmHead,
+}
+
+/// The size of a job of Slurm as the options in its head say it, each number with its line from 1.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SlurmHead {
+    pub nodes: Option<(u32, u32)>,
+    /// Tasks of a node.
+    tasks_per_node: Option<(u32, u32)>,
+    gpus_per_node: Option<(u32, u32)>,
+    /// GPUs of all nodes.
+    gpus: Option<(u32, u32)>,
+    /// Tasks of all nodes.
+    tasks: Option<(u32, u32)>,
+}
+
+impl SlurmHead {
+    fn of(text: &str) -> Self {
+        let mut said = Self::default();
+        for (line, number) in text.lines().zip(1_u32..) {
+            let Some(options) = line.trim_start().strip_prefix("#SBATCH") else { continue };
+            let options = options.split(" #").next().unwrap_or_default();
+            let mut words = options.split_whitespace().peekable();
+            while let Some(word) = words.next() {
+                let (name, value) = match (word.strip_prefix("--"), word.strip_prefix('-')) {
+                    (Some(long), _) => long.split_once('=').unwrap_or((long, "")),
+                    // The value may follow the letter at once.
+                    (None, Some(short)) => short.split_at_checked(1).unwrap_or((short, "")),
+                    (None, None) => continue,
+                };
+                let place = match name {
+                    "nodes" | "N" => &mut said.nodes,
+                    "ntasks-per-node" => &mut said.tasks_per_node,
+                    "gpus-per-node" | "gres" => &mut said.gpus_per_node,
+                    "gpus" | "G" => &mut said.gpus,
+                    "ntasks" | "n" => &mut said.tasks,
+                    _ => continue,
+                };
+                let value = if value.is_empty() { words.peek().copied().unwrap_or_default() } else { value };
+                // `gpu:8` and `h100:8`; of `gpu:8,nvme:1` the first.
+                let value = value.trim_start_matches('=').split(',').next().unwrap_or_default();
+                let value = value.rsplit(':').next().unwrap_or_default();
+                // Of nodes that may be fewer, `4-8`, all are hoped for.
+                let value = value.rsplit('-').next().unwrap_or_default();
+                *place = value.parse().ok().map(|value| (value, number)).or(*place);
+            }
+        }
+        said
+    }
+
+    fn times(self, each: Option<(u32, u32)>) -> Option<(u32, u32)> {
+        let ((nodes, line), (each, _)) = self.nodes.zip(each)?;
+        Some((nodes.checked_mul(each)?, line))
+    }
+
+    /// The number of processes that the job starts, and the line that says it.
+    pub fn tasks(self) -> Option<(u32, u32)> {
+        self.tasks.or(self.times(self.tasks_per_node))
+    }
+
+    /// The number of GPUs that the job has, and the line that says it.
+    pub fn gpus(self) -> Option<(u32, u32)> {
+        self.gpus.or(self.times(self.gpus_per_node))
+    }
 }
 
 impl Script {
@@ -64,9 +127,9 @@ impl Script {
             && let Some(tokens) = lex(text, 1)
         {
             let mut follower = Follower { tokens: &tokens, holds, ..Follower::default() };
-            let tasks = follower.slurm(text);
+            let slurm = follower.slurm(text);
             if follower.block(true, &[]).is_none() && !follower.is_broken {
-                return Self { commands: follower.commands, assumptions: follower.assumptions, tasks };
+                return Self { commands: follower.commands, assumptions: follower.assumptions, slurm };
             }
         }
         Self::of_log(text)
@@ -638,22 +701,11 @@ impl<'a> Follower<'a> {
         parts.rest.trim().is_empty().then_some(value)
     }
 
-    /// What the head of a job of Slurm says of its size, as the variables that Slurm sets; its number of tasks.
-    fn slurm(&mut self, text: &str) -> Option<(u32, u32)> {
-        let mut said: [Option<(u32, u32)>; 4] = [None; 4];
-        let names = [["nodes", "N"], ["ntasks-per-node", ""], ["gpus-per-node", "gres"], ["ntasks", "n"]];
-        for (line, number) in text.lines().zip(1_u32..) {
-            let Some(options) = line.strip_prefix("#SBATCH") else { continue };
-            let mut words = options.split([' ', '\t', '=']).filter(|word| !word.is_empty());
-            let Some(option) = words.next().map(|option| option.trim_start_matches('-')) else { continue };
-            let value = words.next().and_then(|value| value.rsplit(':').next()?.parse().ok());
-            if let Some((at, value)) = names.iter().position(|names| names.contains(&option)).zip(value) {
-                said[at] = Some((value, number));
-            }
-        }
-        let [nodes, each, gpus, tasks] = said;
-        let product = nodes.zip(each).and_then(|((nodes, line), (each, _))| Some((nodes.checked_mul(each)?, line)));
-        let tasks = tasks.or(product);
+    /// What the head of a job of Slurm says of its size, which are variables that Slurm sets as well.
+    fn slurm(&mut self, text: &str) -> SlurmHead {
+        let head = SlurmHead::of(text);
+        let SlurmHead { nodes, tasks_per_node: each, gpus_per_node: gpus, .. } = head;
+        let tasks = head.tasks();
         for (name, value) in [
             ("SLURM_NNODES", nodes),
             ("SLURM_JOB_NUM_NODES", nodes),
@@ -667,7 +719,7 @@ impl<'a> Follower<'a> {
                 self.set(name.to_owned(), vec![Word { text: value.to_string(), line, is_known: true }]);
             }
         }
-        tasks
+        head
     }
 }
 

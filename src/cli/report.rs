@@ -263,12 +263,13 @@ impl Report {
             Some(Workbench::Tuning) => self.of_sweeps(opened),
             Some(workbench) => self.of_workbench(workbench, opened, choices),
             None => {
+                let mut reports = opened.documents.reports.into_iter();
+                let Some((_, report)) = reports.next() else { return refuse(files::NOTHING_READ) };
                 Self::say_sweep_options();
                 let contents =
                     ["choices", "seed", "no_file_names", "no_charts", "no_tuner_files", "no_measurements", "date"];
                 arguments::say_unused(&contents, "a report is written again as it was made");
-                let mut reports = opened.documents.reports.into_iter();
-                reports.next().map(|(_, report)| *report).ok_or_else(|| told(files::NOTHING_READ))
+                Ok(*report)
             }
         }
     }

@@ -20,7 +20,7 @@ use crate::{
     collective::Scale,
     order::CompactCollect,
     overlap::loaded::NamedKernelFile,
-    policy::study::NamedLog,
+    policy::read::NamedLog,
     progress::{Progress, Silent},
     registry::WorkbenchFiles,
     report::{

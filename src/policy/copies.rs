@@ -1,6 +1,9 @@
 //! Logs that say the same twice: copies of a run are no second run.
 
-use super::attribution::{Attributed, Observation};
+use super::{
+    attribution::{Attributed, Observation},
+    read::{Log, NamedLog},
+};
 use crate::order::CompactSort;
 
 /// The fewest lines of a copy, and the fewest different latencies among them: fewer may well be equal by chance.
@@ -9,10 +12,11 @@ const LEAST: [usize; 2] = [5, 3];
 /// The most times that a log is looked for in itself.
 const MOST_REPEATS: usize = 16;
 
-/// Takes the lines out of logs that are copies of earlier ones, and those behind the first where a log was appended to
-/// itself, with a note for each.
-pub fn take_out(logs: &mut [Option<Attributed>], names: &[&str]) -> Vec<String> {
+/// Takes the lines out of logs that are copies of others or parts of them, or of other ranks of the same run, and those
+/// behind the first where a log was appended to itself, with a note for each.
+pub fn take_out(logs: &mut [Option<Attributed>], named: &[NamedLog]) -> Vec<String> {
     let mut notes = Vec::new();
+    let names: Vec<&str> = named.iter().map(|named| named.name.as_str()).collect();
     for index in 0..logs.len() {
         let (before, rest) = logs.split_at_mut(index);
         let Some(log) = &mut rest[0] else { continue };
@@ -27,15 +31,53 @@ pub fn take_out(logs: &mut [Option<Attributed>], names: &[&str]) -> Vec<String> 
             log.lines.truncate(lines / times);
             notes.push(format!("{}: the same lines stand there {times} times, and count once", names[index]));
         }
-        let earlier = before.iter().zip(names).find(|(other, _)| {
-            other.as_ref().is_some_and(|other| is_long_enough(&other.lines) && is_same(&other.lines, &log.lines))
-        });
-        if let Some((_, name)) = earlier {
-            log.lines.clear();
-            notes.push(format!("{} is a copy of {name}, and counts once", names[index]));
+        for (place, other) in before.iter_mut().enumerate() {
+            let Some(other) = other.as_mut().filter(|other| !other.lines.is_empty() && !log.lines.is_empty()) else {
+                continue;
+            };
+            let (own, name) = (names[index], names[place]);
+            if holds(&other.lines, &log.lines) {
+                let what = if other.lines.len() == log.lines.len() { "a copy" } else { "a part" };
+                log.lines.clear();
+                notes.push(format!("{own} is {what} of {name}, and counts once"));
+            } else if holds(&log.lines, &other.lines) {
+                other.lines.clear();
+                notes.push(format!("{name} is a part of {own}, and counts once"));
+            } else if is_of_other_rank(&named[place].log, &named[index].log) && has_same_calls(&other.lines, &log.lines)
+            {
+                let is_later = named[place].log.rank < named[index].log.rank;
+                let (left_out, used) = if is_later { (own, name) } else { (name, own) };
+                if is_later {
+                    log.lines.clear()
+                } else {
+                    other.lines.clear()
+                }
+                notes.push(format!(
+                    "{left_out} is of another rank of the run of {used}, and is left out: lines of the same call are not \
+                     independent"
+                ));
+            }
         }
     }
     notes
+}
+
+/// Whether two logs may be of two ranks of one run: they say different ranks, and no times that lie apart.
+fn is_of_other_rank(one: &Log, other: &Log) -> bool {
+    let differ = one.rank.zip(other.rank).is_some_and(|(one, other)| one != other);
+    let lie_apart = one.times.zip(other.times).is_some_and(|(one, other)| one[1] < other[0] || other[1] < one[0]);
+    differ && !lie_apart
+}
+
+/// Whether the same arms ran at the same calls, but for a few at the end of one of them.
+fn has_same_calls(one: &[Observation], other: &[Observation]) -> bool {
+    let (least, most) = (one.len().min(other.len()), one.len().max(other.len()));
+    least >= LEAST[0] && least * 10 >= most * 9 && one.iter().zip(other).all(|(a, b)| (a.key, a.arm) == (b.key, b.arm))
+}
+
+/// Whether some lines stand within others, one after the other.
+fn holds(whole: &[Observation], part: &[Observation]) -> bool {
+    part.len() <= whole.len() && is_long_enough(part) && whole.windows(part.len()).any(|lines| is_same(lines, part))
 }
 
 fn is_long_enough(lines: &[Observation]) -> bool {

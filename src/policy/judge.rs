@@ -478,6 +478,12 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
                 Evidence::units(&certainty)
             ));
         }
+        Some(Evidence::None(NotComparable::RunsDiffer(runs))) => {
+            return keep(format!(
+                "the gains of the {runs} runs differ by more than they vary within each, so that runs are what repeats, and \
+                 {LEAST_DIFFERENCES} are needed: keep auto."
+            ));
+        }
         Some(Evidence::None(NotComparable::TooFew(repeats))) => {
             return keep(format!(
                 "the two ran {repeats} times in turn, and {LEAST_DIFFERENCES} are needed: keep auto."

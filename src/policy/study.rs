@@ -10,7 +10,7 @@ use super::{
     judge::{self, JudgedKey},
     listing,
     pool::{self, Pool},
-    read::{FileName, Log, LogForm, PartialKey},
+    read::{FileName, LogForm, NamedLog, PartialKey},
     replay,
     request::{Export, Highlight, LogSettings, ReplaySettings, Schedule, Settings},
     result::{
@@ -19,15 +19,6 @@ use super::{
     },
 };
 use crate::{progress::Progress, report::TextFile};
-
-/// A log with the name of its file.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NamedLog {
-    /// The name of the file, as it was dropped.
-    pub name: String,
-    /// What was read of the file.
-    pub log: Log,
-}
 
 /// The state of the policy workbench.
 #[derive(Default)]
@@ -119,8 +110,7 @@ impl PolicyStudy {
         let schedule = self.schedule(&settings);
         self.notes.extend(settings.schedule.notes.iter().cloned());
         let mut attributed = self.attribute(&settings, &schedule);
-        let names: Vec<&str> = self.logs.iter().map(|named| named.name.as_str()).collect();
-        self.notes.extend(copies::take_out(&mut attributed, &names));
+        self.notes.extend(copies::take_out(&mut attributed, &self.logs));
         self.note_unused_schedules(&schedule, &attributed);
         let sources: Vec<pool::PooledLog<'_>> = attributed
             .iter()

@@ -14,7 +14,7 @@ use crate::{
         form::Overlap,
         loaded::{NamedKernelFile, bring_together},
     },
-    policy::{self, form::Policy, study::NamedLog},
+    policy::{self, form::Policy, read::NamedLog},
     progress::Progress,
     report::{Contents, Workbench},
     topology::{self, form::Topology, study::Part},

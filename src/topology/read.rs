@@ -94,8 +94,16 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = (u64, &str)> {
 }
 
 impl Columns {
-    pub(super) const BY_PLACE: Self =
-        Self { from: 0, to: 1, latency: 2, bandwidth: 3, latency_unit_ns: 1.0, unit: None, is_beta: false, unread: None };
+    pub(super) const BY_PLACE: Self = Self {
+        from: 0,
+        to: 1,
+        latency: 2,
+        bandwidth: 3,
+        latency_unit_ns: 1.0,
+        unit: None,
+        is_beta: false,
+        unread: None,
+    };
 
     /// The columns by the names in a header; `None` if a column is missing.
     pub(super) fn of(header: &[&str]) -> Option<Self> {

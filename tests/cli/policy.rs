@@ -115,7 +115,10 @@ fn a_watch_says_what_it_waits_for() {
     assert!(once(&log, &ranks).contains("no line of the log says which arm ran: it needs the column arm"));
     write(&folder, "rewards.log", "allreduce,4194304,2,8,12.34\n".repeat(9) + "allreduce,x,2,8,1\nallreduce,y,2,8,1\n");
     let said = once(&log, &ranks);
-    assert!(said.contains("; 2 lines of ") && said.contains(" can't be read, the first: line 10, column nBytes"), "{said}");
+    assert!(
+        said.contains("; 2 lines of ") && said.contains(" can't be read, the first: line 10, column nBytes"),
+        "{said}"
+    );
     let others = rewards.replace("allreduce", "broadcast");
     assert_ne!(others, rewards);
     write(&folder, "rewards.log", others);

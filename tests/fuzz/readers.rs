@@ -498,9 +498,10 @@ fn rewards(bytes: &[u8]) {
     use collectune::policy::{
         arm::Arm,
         file::Policy,
+        read::NamedLog,
         request::{Export, Schedule, Settings},
         simulate,
-        study::{NamedLog, PolicyStudy},
+        study::PolicyStudy,
     };
     let (report, content) = intake::open(bytes, "times_1x8_4MB.log", bytes.len() as u64, 1, None, &mut Silent);
     if let Outcome::Known { problems, .. } = &report.outcome {

@@ -15,9 +15,10 @@ use collectune::{
         arm::Arm,
         bands::Bands,
         file::{Policy, with_checksum},
+        read::NamedLog,
         replay,
         request::{Highlight, LatencySource, LogSettings, ReplaySettings, Schedule, Settings},
-        study::{NamedLog, PolicyStudy},
+        study::PolicyStudy,
     },
     progress::Silent,
 };

@@ -123,7 +123,7 @@ fn bandits() {
             schedule,
             strategies::StrategyKind,
         },
-        policy::{simulate, study},
+        policy::{read, simulate, study},
     };
     let drawn: Vec<(f64, f64)> = (0..50).map(|i| (draws::uniform(7, 2, i), draws::normal(7, 2, i))).collect();
     say(&format!("draws: {:016x}", fingerprint(&format!("{drawn:?}"))));
@@ -145,7 +145,7 @@ fn bandits() {
     let log = simulate::overlap_log(1);
     let (_, content) = intake::open(log.as_bytes(), "log.csv", log.len() as u64, 0, None, &mut Silent);
     let FileContent::Rewards(log) = content else { panic!("a simulated log opens") };
-    let mut study = study::PolicyStudy::new(vec![study::NamedLog { name: "log.csv".to_owned(), log: *log }]);
+    let mut study = study::PolicyStudy::new(vec![read::NamedLog { name: "log.csv".to_owned(), log: *log }]);
     let studied = study.study(Default::default(), &mut Silent).expect("keys");
     say(&format!("judged: {:016x}", fingerprint(&format!("{:?}", studied.results))));
 }

@@ -6,9 +6,10 @@ use collectune::{
     math::Stream,
     policy::{
         judge::LARGEST_P,
+        read::NamedLog,
         request::Settings,
         result::{Decision, Flag, KeyResult},
-        study::{NamedLog, PolicyStudy},
+        study::PolicyStudy,
     },
     progress::Silent,
 };

@@ -622,7 +622,7 @@ fn hybrid_sharding_shares_within_groups_and_sums_gradients_between_them() {
     let megatron = of(Stack::MegatronCore, Sharding::Optimizer, 8);
     assert_eq!(
         exchanged(&megatron),
-        [(scattered, node, 2.0), (summed, across, 0.25), (gathered, node, 2.0)].map(all_of)
+        [(scattered, node, 4.0), (summed, across, 0.5), (gathered, node, 2.0)].map(all_of)
     );
     // Where nothing is sharded, groups change nothing, and the answer says so.
     let [one, eight] = [1, 8].map(|groups| of(Stack::MegatronLm, Sharding::Nothing, groups));
@@ -896,7 +896,7 @@ fn what_is_not_possible_is_refused_with_what_would_do() {
         ("llama-3.1-8b", with(GivenLayout { tensor: 3, ..GivenLayout::default() }), "does not divide 64 GPUs"),
         (
             "gpt2-xl",
-            with(GivenLayout { tensor: 8, ..GivenLayout::default() }),
+            EstimateSettings { sequence: 1024, ..with(GivenLayout { tensor: 8, ..GivenLayout::default() }) },
             "tp = 8 does not divide the attention heads (25); 5 does",
         ),
         ("llama-3.1-8b", with(GivenLayout { pipeline: 64, ..GivenLayout::default() }), "is more than the layers (32)"),
@@ -922,7 +922,28 @@ fn what_is_not_possible_is_refused_with_what_would_do() {
             EstimateSettings { gpus: 56, ..with(GivenLayout { tensor: 7, ..GivenLayout::default() }) },
             "tp = 7 does not divide the heads of keys and values (4); 4 does",
         ),
-        ("gpt2-xl", usual(), "no layout of 64 GPUs is possible; left out: sequence "),
+        ("gpt2-xl", usual(), "sequence = 4096 is more than the learned positions (1024)"),
+        (
+            "llama-3.1-8b",
+            EstimateSettings {
+                stack: Stack::DeepSpeed,
+                ..with(GivenLayout { pipeline: 4, virtual_stages: 2, ..GivenLayout::default() })
+            },
+            "deepspeed has no interleaved stages",
+        ),
+        (
+            "llama-3.1-8b",
+            EstimateSettings {
+                stack: Stack::DeepSpeed,
+                ..with(GivenLayout { pipeline: 4, sharding: Some(Sharding::Gradients), ..GivenLayout::default() })
+            },
+            "deepspeed shares gradients and parameters (ZeRO 2 and 3) only without a pipeline",
+        ),
+        (
+            "llama-3.1-8b",
+            EstimateSettings { stack: Stack::MegatronLm, ..with(GivenLayout { context: 2, ..GivenLayout::default() }) },
+            "megatron-lm does not split sequences",
+        ),
         (
             "llama-3.1-8b",
             EstimateSettings { gpus: 1024, global_batch: Some(1), ..usual() },
@@ -1052,6 +1073,7 @@ fn what_a_training_file_says_of_exchanges_and_memory_counts() {
             sequence_parallel: Some(sequence_parallel),
             overlap_reduce: Some(overlaps),
             overlap_gather: Some(overlaps),
+            gradient_bytes: Some(2),
             ..TrainingSettings::default()
         };
         let settings = EstimateSettings { gpu: "B200".to_owned(), ..EstimateSettings::default() };
@@ -1068,6 +1090,42 @@ fn what_a_training_file_says_of_exchanges_and_memory_counts() {
         answer.step.components.iter().find(|(name, _)| *name == "Gradients and parameters").unwrap().1
     };
     assert!(exchanged(&shown) > 1.2 * exchanged(&usual), "{} {}", exchanged(&shown), exchanged(&usual));
+}
+
+/// What is exchanged is what lies in memory, and of chunks the last stage keeps almost as many as the first.
+#[test]
+fn memory_counts_gradients_as_they_are_exchanged_and_all_chunks_of_the_last_stage() {
+    let catalogue = Catalogue::built_in();
+    let go_on = |_| std::ops::ControlFlow::Continue(());
+    let of = |model: &str, layout: GivenLayout, settings: EstimateSettings| {
+        let settings = EstimateSettings { layout: Some(layout), ..settings };
+        settings.answer(&known(model).unwrap(), &catalogue, &[], &[], go_on).unwrap()
+    };
+    for (stack, bytes) in [(Stack::MegatronCore, 4.0), (Stack::DeepSpeed, 2.0), (Stack::MegatronLm, 4.0)] {
+        let settings = EstimateSettings { stack, sequence: 2048, ..EstimateSettings::default() };
+        let answer = of("llama-3.1-8b", GivenLayout { tensor: 8, ..GivenLayout::default() }, settings);
+        let reduced = answer.exchanges.iter().find(|timed| timed.exchange.of == ExchangeUse::Gradients).unwrap();
+        let parameters = answer.step.memory.gradients / bytes;
+        assert!((reduced.exchange.bytes / parameters / bytes - 1.0).abs() < 1e-9, "{stack:?}");
+    }
+    // 24 layers on two stages: 12 of one micro-batch, or 23 of 24 chunks with a layer each.
+    let activations = |virtual_stages: u32| {
+        let layout = GivenLayout {
+            pipeline: 2,
+            virtual_stages,
+            micro_batch: 8,
+            recomputation: Some(Recomputation::Nothing),
+            ..GivenLayout::default()
+        };
+        let settings =
+            EstimateSettings { gpus: 16, global_batch: Some(256), sequence: 4096, ..EstimateSettings::default() };
+        let mut model = known("qwen2.5-7b").unwrap();
+        model.vocabulary = 2_000_000;
+        model.layers[0].1 = 24;
+        let settings = EstimateSettings { layout: Some(layout), ..settings };
+        settings.answer(&model, &catalogue, &[], &[], go_on).unwrap().step.memory.activations
+    };
+    assert!((activations(12) / activations(1) - 23.0 / 12.0).abs() < 1e-9, "{} {}", activations(12), activations(1));
 }
 
 /// A step of Mixtral takes no less time than a reduction of its gradients that it can't hide, and one of which shares

@@ -358,12 +358,6 @@ fn arguments_that_are_open_or_contradict_each_other_are_named() {
     let told: Vec<_> = file.missing.iter().map(|field| (&*field.key, &*field.reason)).collect();
     assert_eq!(told, [("hidden_size", "line 6: $HIDDEN is not assigned in this file")]);
     for (from, to, said) in [
-        (
-            "--global_batch_size=128",
-            "--global_batch_size=100",
-            "100 is no multiple of micro batch·replicas = 1·8 = 8 (nearest: 96)",
-        ),
-        ("TP=2", "TP=3", "tensor·pipeline·context is 3, which does not divide 16 GPUs (nearest: 15)"),
         ("--num-query-groups 8", "--num-query-groups 5", "5 heads of keys and values do not divide 32"),
         ("--swiglu", "--swiglu --num-experts 8 --moe-router-topk 9", "processed by 9 of 8 experts"),
         (
@@ -387,6 +381,89 @@ fn arguments_that_are_open_or_contradict_each_other_are_named() {
     ] {
         let text = SCRIPT.replace(from, to);
         assert!(refused(&text).contains(said), "{said}: {}", refused(&text));
+    }
+    // Other GPUs and another batch may be asked about.
+    for (from, to, key, said) in [
+        (
+            "--global_batch_size=128",
+            "--global_batch_size=100",
+            "global_batch_size",
+            "100 is no multiple of micro batch·replicas = 1·8 = 8 (nearest: 96)",
+        ),
+        ("TP=2", "TP=3", "world_size", "tensor·pipeline·context is 3, which does not divide 16 GPUs (nearest: 15)"),
+    ] {
+        let file = models::read_file(&SCRIPT.replace(from, to)).unwrap();
+        assert!(file.model.is_some());
+        let told: Vec<_> = file.missing.iter().map(|field| (&*field.key, &*field.reason)).collect();
+        assert_eq!(told, [(key, said)]);
+    }
+}
+
+/// The head of a job of Slurm says its size with what starts the processes, in each of the usual forms.
+#[test]
+fn the_size_of_a_job_is_that_of_its_head_and_its_launcher() {
+    let model = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --vocab-size 128 --seq-length 64";
+    for (head, launcher, gpus) in [
+        ("#SBATCH --nodes=4\n#SBATCH --gpus-per-node=8\n", "srun python", 32),
+        ("#SBATCH -N 4\n#SBATCH --gres=gpu:h100:8\n", "srun python", 32),
+        ("#SBATCH -N4 --gpus-per-node h100:8 # all of them\n", "srun python", 32),
+        ("#SBATCH -N 4 -G 16\n", "srun python", 16),
+        ("#SBATCH --nodes=4\n", "srun --ntasks-per-node=8 python", 32),
+        ("#SBATCH --nodes=4 --ntasks-per-node=4 --gpus-per-node=8\n", "srun python", 16),
+        ("#SBATCH --nodes=4 --gpus-per-node=8\n", "srun -N 2 --ntasks-per-node=8 python", 16),
+        ("", "deepspeed --num_nodes 2 --num_gpus 8", 16),
+    ] {
+        let text = format!("#!/bin/bash\n{head}{launcher} pretrain_gpt.py {model}\n");
+        let file = models::read_file(&text).unwrap();
+        assert_eq!(file.training.data, Some(gpus), "{text}: {:?}", file.notes);
+        assert!(!file.notes.iter().any(|note| note.contains("num_gpus")), "{:?}", file.notes);
+    }
+}
+
+#[test]
+fn what_megatron_shares_and_computes_again_is_read() {
+    let of = |more: &str| {
+        let text =
+            format!("--num-layers 32 --hidden-size 64 --num-attention-heads 4 --vocab-size 128 --seq-length 64 {more}");
+        models::read_file(&text).unwrap()
+    };
+    for (more, kind) in [
+        ("--recompute-activations", "selective"),
+        ("--checkpoint-activations", "full"),
+        ("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1", "full"),
+        ("", "none"),
+    ] {
+        assert_eq!(of(more).training.recompute.as_deref(), Some(kind), "{more}");
+        assert!(!of(more).notes.iter().any(|note| note.contains("recompute_method")), "{:?}", of(more).notes);
+    }
+    let block = of("--recompute-granularity full --recompute-method block --recompute-num-layers 4");
+    assert!(block.notes[0].contains("block: 4 of 32 layers are computed again there"), "{:?}", block.notes);
+    let modules = of("--recompute-granularity selective --recompute-modules mlp");
+    assert!(modules.notes[0].starts_with("recompute_modules mlp: the estimate"), "{:?}", modules.notes);
+    for (more, zero) in [
+        ("--use-torch-fsdp2", Some(3)),
+        ("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params", Some(3)),
+        ("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads", Some(2)),
+        ("--deepspeed --zero-stage 1", Some(1)),
+        ("--zero-stage 0", Some(0)),
+        ("", None),
+    ] {
+        assert_eq!(of(more).training.zero, zero, "{more}");
+    }
+    assert_eq!(of("--deepspeed").training.software, Some("megatron-lm"));
+    // Bars part the stages' chunks.
+    let chunks = |pipeline: u32, layout: &str| {
+        of(&format!("--pipeline-model-parallel-size {pipeline} --pipeline-model-parallel-layout \"{layout}\""))
+    };
+    for (pipeline, layout, number) in [
+        (2, "Et*3|(tt|)*6mL", Some(4)),
+        (4, "Et|(tt|)*5t|L", Some(2)),
+        (3, "Ett|tt|tt|tL", None),
+        (2, "Ett|ttL", Some(1)),
+    ] {
+        let file = chunks(pipeline, layout);
+        assert_eq!(file.training.virtual_stages, number, "{layout}");
+        assert!(file.notes[0].starts_with("pipeline_model_parallel_layout has"), "{:?}", file.notes);
     }
 }
 

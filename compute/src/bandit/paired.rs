@@ -66,6 +66,9 @@ pub enum NotComparable {
     NoRepeats,
     /// There are repeats, but fewer than [`LEAST_DIFFERENCES`].
     TooFew(u32),
+    /// The gains of as many runs differ by more than each varies in itself, so that runs are what repeats, and these are
+    /// fewer than [`LEAST_DIFFERENCES`].
+    RunsDiffer(u32),
 }
 
 /// Compares an arm with `auto`.
@@ -83,7 +86,15 @@ pub fn compare(values: &[Value]) -> Result<PairedResult, NotComparable> {
     }
     let turns: Vec<Vec<&[Value]>> = mixed.iter().map(|run| stretches(run)).collect();
     if turns.iter().map(Vec::len).sum::<usize>() >= LEAST_DIFFERENCES {
-        return Ok(of_stretches(&mixed, &turns, auto));
+        if !differ(&merged(&mixed, &turns, STRETCHES[0])) {
+            return Ok(of_stretches(&mixed, &turns, auto));
+        }
+        let differences: Vec<f64> = mixed.iter().filter_map(|run| difference(run)).collect();
+        return if differences.len() < LEAST_DIFFERENCES {
+            Err(NotComparable::RunsDiffer(differences.len() as u32))
+        } else {
+            Ok(tested(Unit::Run, &differences, auto))
+        };
     }
     let rounds = of_rounds(&runs);
     if !rounds.is_empty() {
@@ -132,24 +143,45 @@ fn stretches(run: &[Value]) -> Vec<&[Value]> {
     all
 }
 
-/// Merges consecutive stretches within each run, so that the level of a run cancels, and tests the differences. Of
-/// several lengths the larger p-value counts; remaining autocorrelation widens the error.
-fn of_stretches(runs: &[&[Value]], turns: &[Vec<&[Value]>], auto: f64) -> PairedResult {
+/// The differences of each run's stretches, of which consecutive ones are merged until all runs have at most about
+/// `most`: the level of a run cancels in them.
+fn merged(runs: &[&[Value]], turns: &[Vec<&[Value]>], most: usize) -> Vec<Vec<f64>> {
     let count: usize = turns.iter().map(Vec::len).sum();
-    let of = |most: usize| {
-        let each = count.div_ceil(most).max(1);
-        let together = |(run, own): (&&[Value], &Vec<&[Value]>)| -> Vec<f64> {
-            let mut at = 0;
-            let joined = own.chunks(each).filter_map(|chunk| {
-                let length: usize = chunk.iter().map(|stretch| stretch.len()).sum();
-                at += length;
-                difference(&run[at - length..at])
-            });
-            joined.collect()
-        };
-        let differences: Vec<f64> = runs.iter().zip(turns).flat_map(together).collect();
-        tested(Unit::Stretch, &differences, auto)
+    let each = count.div_ceil(most).max(1);
+    let together = |(run, own): (&&[Value], &Vec<&[Value]>)| -> Vec<f64> {
+        let mut at = 0;
+        let joined = own.chunks(each).filter_map(|chunk| {
+            let length: usize = chunk.iter().map(|stretch| stretch.len()).sum();
+            at += length;
+            difference(&run[at - length..at])
+        });
+        joined.collect()
     };
+    runs.iter().zip(turns).map(together).collect()
+}
+
+/// Whether runs differ in their mean difference by more than it varies within them (analysis of variance): then a run
+/// has something of its own in which the arms differ, and another run may have the opposite.
+fn differ(runs: &[Vec<f64>]) -> bool {
+    /// The p-value up to which they do. Such tests of a few runs miss much, and the error of too few runs is the worse.
+    const LEVEL: f64 = 0.2;
+    let runs: Vec<Statistics> = runs.iter().filter(|run| !run.is_empty()).map(|run| Statistics::of(run)).collect();
+    let all: f64 = runs.iter().map(|run| run.n).sum();
+    let (between, within) = (runs.len() as f64 - 1.0, all - runs.len() as f64);
+    if between < 1.0 || within < 1.0 {
+        return false;
+    }
+    let mean = runs.iter().map(|run| run.n * run.mean).sum::<f64>() / all;
+    let of_means: f64 = runs.iter().map(|run| run.n * (run.mean - mean) * (run.mean - mean)).sum();
+    let of_values: f64 = runs.iter().map(|run| run.deviation() * run.deviation() * (run.n - 1.0)).sum();
+    let f = (of_means / between) / (of_values / within).max(f64::MIN_POSITIVE);
+    student::above_f(f, between, within) <= LEVEL
+}
+
+/// Tests the differences of stretches. Of several lengths the larger p-value counts; remaining autocorrelation widens
+/// the error.
+fn of_stretches(runs: &[&[Value]], turns: &[Vec<&[Value]>], auto: f64) -> PairedResult {
+    let of = |most: usize| tested(Unit::Stretch, &merged(runs, turns, most).concat(), auto);
     let all = STRETCHES.map(of);
     if all[1].p > all[0].p && all[1].units as usize >= LEAST_DIFFERENCES { all[1] } else { all[0] }
 }

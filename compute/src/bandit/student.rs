@@ -14,6 +14,17 @@ pub fn cumulative(t: f64, freedom: f64) -> f64 {
     if t > 0.0 { 1.0 - tail } else { tail }
 }
 
+/// The share of an F distribution above `f`, of `between` and `within` degrees of freedom.
+///
+/// ```
+/// use collectune_compute::bandit::student::{above_f, cumulative};
+/// // With one degree of freedom between groups it is the square of a t.
+/// assert!((above_f(4.0, 1.0, 10.0) - 2.0 * (1.0 - cumulative(2.0, 10.0))).abs() < 1e-12);
+/// ```
+pub fn above_f(f: f64, between: f64, within: f64) -> f64 {
+    beta(within / 2.0, between / 2.0, within / (within + between * f.max(0.0)))
+}
+
 /// The quantile of a t distribution, by bisection.
 pub fn quantile(share: f64, freedom: f64) -> f64 {
     if share < 0.5 {

@@ -15,10 +15,10 @@ use crate::{
     policy::{
         arm::Arm,
         bands::Bands,
-        read::{self, PolicyError},
+        read::{self, NamedLog, PolicyError},
         request::{LogSettings, Schedule, Settings},
         result::PolicyOverview,
-        study::{NamedLog, PolicyStudy},
+        study::PolicyStudy,
     },
     report::Workbench,
     text::lossy,

@@ -143,6 +143,10 @@ pub struct Log {
     pub rows: Vec<Row>,
     /// What the file's name states.
     pub name: FileName,
+    /// The rank whose lines these are, where the log says it.
+    pub rank: Option<u32>,
+    /// The earliest and the latest time that the log says, in its own unit.
+    pub times: Option<[f64; 2]>,
     /// The strategies that the log names.
     pub strategies: Vec<String>,
     /// Means without what they are means of, or what a policy runs: shown, never replayed.
@@ -153,6 +157,15 @@ pub struct Log {
     pub problems: Problems,
     /// What the report says about the log, a sentence each.
     pub notes: Vec<String>,
+}
+
+/// A log with the name of its file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedLog {
+    /// The name of the file, as it was dropped.
+    pub name: String,
+    /// What was read of the file.
+    pub log: Log,
 }
 
 /// The place of one among all, in the order in which they first came; `None` where it would be one more than `most`.

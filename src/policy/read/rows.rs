@@ -11,6 +11,7 @@ use super::{
 use crate::{
     bandit::schedule::MAX_ARMS,
     collective::{Collective, Scale},
+    order::CompactSort,
     policy::{arm::Arm, key::Key, result::Objective},
     text::{Problem, Records, State, excerpt, number},
     units::count,
@@ -264,6 +265,7 @@ impl Reader {
                 .push(format!("The header stands {times} more, first in line {first}: several runs in one file"));
         }
         self.lowest_rank();
+        self.sort();
         self.odd_latencies();
         self.order();
         for (label, lines) in self.unknown_arms.iter().take(5) {
@@ -276,6 +278,7 @@ impl Reader {
     /// Keeps the lines of the lowest rank: those of other ranks describe the same calls.
     fn lowest_rank(&mut self) {
         let lowest = self.ranks.iter().flatten().min().copied();
+        self.log.rank = lowest;
         let Some(lowest) = lowest.filter(|lowest| self.ranks.iter().flatten().any(|rank| rank != lowest)) else {
             return;
         };
@@ -290,6 +293,36 @@ impl Reader {
              the same call are not independent",
             count((before - self.log.rows.len()) as u64, "line")
         ));
+    }
+
+    /// Brings lines that are out of order into that of their times, or of their calls where no line has a time. What
+    /// begins anew a few times is several runs, unless times are those of a clock.
+    fn sort(&mut self) {
+        /// No clock that counts from the start of a job or a machine goes so far in seconds.
+        const OF_A_CLOCK: f64 = 5e8;
+        /// One of as many lines that are earlier than the one before: runs that were appended are longer.
+        const FREQUENT: usize = 10;
+        let times: Option<Vec<f64>> = self.times.iter().map(|time| time.filter(|time| time.is_finite())).collect();
+        let fold = |fold: fn(f64, f64) -> f64| times.iter().flatten().copied().reduce(fold);
+        self.log.times = fold(f64::min).zip(fold(f64::max)).map(|(first, last)| [first, last]);
+        let is_of_clock = self.log.times.is_some_and(|[first, _]| first > OF_A_CLOCK);
+        let calls = || self.log.rows.iter().map(|row| row.call.map(|call| call as f64)).collect::<Option<Vec<f64>>>();
+        let has_no_time = self.times.iter().all(Option::is_none);
+        let (what, by) = match (times, calls().filter(|_| has_no_time)) {
+            (Some(times), _) => ("times", times),
+            (None, Some(calls)) => ("calls", calls),
+            (None, None) => return,
+        };
+        let back = by.windows(2).filter(|pair| pair[1] < pair[0]).count();
+        if back == 0 || !is_of_clock && back * FREQUENT < by.len() {
+            return;
+        }
+        let mut order: Vec<(f64, usize)> = by.into_iter().zip(0..).collect();
+        order.compact_sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        let (rows, times) = (std::mem::take(&mut self.log.rows), std::mem::take(&mut self.times));
+        self.log.rows = order.iter().map(|(_, at)| rows[*at]).collect();
+        self.times = order.iter().map(|(_, at)| times[*at]).collect();
+        self.log.notes.push(format!("Lines are out of order: they are taken in the order of their {what}"));
     }
 
     fn odd_latencies(&mut self) {

@@ -35,8 +35,7 @@ impl StepQuestion<'_> {
             (false, _) => 0.0,
         };
         let weights_from = if self.is_by_layer() { self.sharding } else { Sharding::Parameters };
-        let weight_bytes =
-            if matches!(self.stack, Stack::TorchTitan | Stack::TorchTitanEager) { 0.0 } else { 2.0 };
+        let weight_bytes = if matches!(self.stack, Stack::TorchTitan | Stack::TorchTitanEager) { 0.0 } else { 2.0 };
         let gradient_bytes = self.gradient_bytes();
         let stages = degrees.pipeline;
         let in_flight = self.layers_in_flight(is_first);

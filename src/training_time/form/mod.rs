@@ -144,6 +144,9 @@ impl Study for TrainingTime {
 
     fn conclude(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
         (self.outcome, self.searched) = (None, None);
+        if self.only_estimates() {
+            return Ok(());
+        }
         self.calibration = self.study.calibration()?;
         let calibration = self.calibration.as_ref();
         if self.study.settings().run.is_some() && self.study.is_ready() {

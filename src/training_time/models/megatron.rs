@@ -166,7 +166,9 @@ impl Arguments {
         let said = launched.find_map(|command| tasks(command, nodes)).or(script.slurm.tasks());
         if let Some((tasks, line)) = said.or(script.slurm.gpus()).filter(|_| !has_launcher) {
             if said.is_none() {
-                arguments.notes.push(format!("Line {line}: the job has {tasks} GPUs, and a process on each is assumed"));
+                arguments
+                    .notes
+                    .push(format!("Line {line}: the job has {tasks} GPUs, and a process on each is assumed"));
             }
             arguments.all.insert("world_size".to_owned(), Argument { line, value: tasks.to_string() });
         }
@@ -448,7 +450,8 @@ fn recomputation(of: &mut Arguments, layers: Option<u32>) -> String {
     let modules = of.text("recompute_modules").filter(|modules| kind == "selective" && modules != "core_attn");
     if let Some(modules) = modules {
         let modules = excerpt(&modules);
-        of.notes.push(format!("recompute_modules {modules}: the estimate computes the core of attention again instead"));
+        of.notes
+            .push(format!("recompute_modules {modules}: the estimate computes the core of attention again instead"));
     }
     kind
 }
@@ -456,7 +459,8 @@ fn recomputation(of: &mut Arguments, layers: Option<u32>) -> String {
 /// What replicas share by FSDP or DeepSpeed, as a stage of ZeRO; `None` where neither is used.
 fn zero(of: &mut Arguments) -> Result<Option<u32>> {
     if of.flag("optimizer_cpu_offload") {
-        let note = "optimizer_cpu_offload: the estimate keeps the optimizer on the GPU, which takes more memory and less time";
+        let note =
+            "optimizer_cpu_offload: the estimate keeps the optimizer on the GPU, which takes more memory and less time";
         of.notes.push(note.to_owned());
     }
     let is_fsdp = of.flag("use_megatron_fsdp") | of.flag("use_custom_fsdp");

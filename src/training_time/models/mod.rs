@@ -93,6 +93,12 @@ pub enum ModelFileError {
         /// Each with its reason.
         open: Vec<String>,
     },
+    /// The configuration of a program that is not read, by its name.
+    #[error(
+        "this looks like a configuration of {0}, which is not read: give the model by its name or its config.json, and \
+         choose the layout"
+    )]
+    OtherProgram(&'static str),
     /// The text is of no known form.
     #[error(
         "this is no configuration of a model: a config.json of Hugging Face has a model_type, arguments of Megatron-LM \
@@ -150,7 +156,23 @@ pub fn read_file(text: &str) -> Result<ModelFile, ModelFileError> {
         _ => {}
     }
     let root = yaml::parse(text)?;
-    if is_model(&root) { of(&root) } else { Err(ModelFileError::NotAModel) }
+    if is_model(&root) { of(&root) } else { Err(other_program(&root)) }
+}
+
+/// The error on a configuration that has no model: of a known program, by the keys that only its files have.
+fn other_program(root: &yaml::Node) -> ModelFileError {
+    const PROGRAMS: [(&str, &str, &str); 6] = [
+        ("nanotron", "model", "model_config"),
+        ("NeMo or Megatron Bridge", "model", "tensor_model_parallel_size"),
+        ("Megatron Bridge", "model", "_target_"),
+        ("Axolotl", "base_model", ""),
+        ("Accelerate", "distributed_type", ""),
+        ("torchtune", "model", "_component_"),
+    ];
+    let has = |(_, table, key): &&(&str, &str, &str)| {
+        root.get(table).is_some_and(|table| key.is_empty() || table.get(key).is_some())
+    };
+    PROGRAMS.iter().find(has).map_or(ModelFileError::NotAModel, |(name, ..)| ModelFileError::OtherProgram(name))
 }
 
 /// The note on keys of a file that are not used; `None` where there are none.

@@ -99,9 +99,11 @@ impl ReachReader {
         self.contents.push((content, name.to_owned()));
         self.problems.insert(file, problems);
         self.listed.extend(listed);
-        self.unused.extend(list.iter().flat_map(ListReader::unread).map(|column| {
-            format!("{name}: the column {} is not read", crate::text::excerpt(column))
-        }));
+        self.unused.extend(
+            list.iter()
+                .flat_map(ListReader::unread)
+                .map(|column| format!("{name}: the column {} is not read", crate::text::excerpt(column))),
+        );
         log.finish();
         self.logs.add(&log, file);
         says_anything

@@ -59,7 +59,7 @@ fn opened(mut log: Log, broken: Option<String>) -> (Outcome, FileContent) {
         _ if log.keys.len() > 1 => format!("{} lines of {} keys", grouped(rows), log.keys.len()),
         _ => count(rows, "line"),
     };
-    let notes = broken.into_iter().chain(std::mem::take(&mut log.notes)).collect();
+    let notes = broken.into_iter().chain(log.notes.iter().cloned()).collect();
     let outcome = Outcome::known(log.form.words(), holds, std::mem::take(&mut log.problems), notes);
     (outcome, FileContent::Rewards(Box::new(log)))
 }

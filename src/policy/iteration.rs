@@ -5,7 +5,7 @@ use super::{
     arm::Arm,
     judge::{JudgedKey, REQUIRED_PROBABILITY},
     key::Key,
-    result::{Pair, PairKind},
+    result::{Decision, Pair, PairKind},
 };
 use crate::{
     bandit::compare::DRAWS,
@@ -23,10 +23,13 @@ pub fn pairs(judged: &[JudgedKey]) -> Vec<Pair> {
         let same = |with: &&JudgedKey| with.result.key.is_some_and(|other| other.workload() == key.workload());
         let Some(with) = of_mode(true).find(same) else { continue };
         let Some((a, b)) = winner(without).zip(winner(with)) else { continue };
-        let p_better = [better(without, a, b), better(with, b, a)];
-        let kind = if a == b {
+        let p_better = if a == b { [None; 2] } else { [better(without, a, b), better(with, b, a)] };
+        let decided = |one: &JudgedKey| matches!(one.result.decision, Decision::Deploy(_));
+        let kind = if a == b && decided(without) != decided(with) {
+            PairKind::DecidedApart
+        } else if a == b {
             PairKind::Same
-        } else if p_better.iter().all(|p| *p >= REQUIRED_PROBABILITY) {
+        } else if p_better.iter().all(|p| p.is_some_and(|p| p >= REQUIRED_PROBABILITY)) {
             PairKind::Flip
         } else {
             PairKind::WithinNoise
@@ -42,14 +45,14 @@ fn winner(judged: &JudgedKey) -> Option<Arm> {
     ran.min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms)).map(|arm| arm.arm)
 }
 
-/// The probability that the mean of one arm is below that of another; 0 if it is unknown.
-fn better(judged: &JudgedKey, arm: Arm, other: Arm) -> f64 {
+/// The probability that the mean of one arm is below that of another; `None` if it is unknown.
+fn better(judged: &JudgedKey, arm: Arm, other: Arm) -> Option<f64> {
     let draws = |arm| {
         let place = judged.result.arms.iter().position(|of| of.arm == arm)?;
         judged.draws.get(place).filter(|draws| draws.len() == DRAWS)
     };
-    let Some((own, other)) = draws(arm).zip(draws(other)) else { return 0.0 };
-    own.iter().zip(other).filter(|(own, other)| own < other).count() as f64 / DRAWS as f64
+    let (own, other) = draws(arm).zip(draws(other))?;
+    Some(own.iter().zip(other).filter(|(own, other)| own < other).count() as f64 / DRAWS as f64)
 }
 
 /// A row for each key that was measured in both modes.
@@ -65,9 +68,7 @@ pub fn listing(pairs: &[Pair]) -> Listing {
         Column::words("Overlap changes", "flip: both are better in their mode beyond doubt"),
     ];
     let row = |pair: &Pair| {
-        let p = |mode: usize| {
-            Entry::number((pair.kind != PairKind::Same).then_some(pair.p_better[mode]), |p| format!("{p:.2}"))
-        };
+        let p = |mode: usize| Entry::number(pair.p_better[mode], |p| format!("{p:.2}"));
         vec![
             Entry::text(pair.key.collective.name()),
             Entry::number(Some(pair.key.size_bytes as f64), |_| Size(pair.key.size_bytes).to_string()),

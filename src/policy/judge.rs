@@ -58,7 +58,7 @@ pub fn evidence(pools: &[Pool]) -> Vec<Vec<Option<Evidence>>> {
             }
             let own = pool.lines.iter().filter(|line| line.arm == arm || line.arm == 0);
             let value = |line: &PoolLine| paired::Value {
-                run: line.file,
+                run: line.run,
                 round: line.round,
                 is_auto: line.arm == 0,
                 latency: line.latency_ms,
@@ -160,7 +160,7 @@ fn drift(pool: &Pool, summaries: &[Summary], seed: u64) -> Drift {
     let deviation = |line: &PoolLine| line.latency_ms - summaries[line.arm].mean;
     let attributed: Vec<f64> = pool.lines.iter().map(deviation).collect();
     if !pool.is_interleaved() {
-        for of_file in pool.lines.chunk_by(|a, b| a.file == b.file) {
+        for of_file in pool.lines.chunk_by(|a, b| a.run == b.run) {
             let level = Statistics::of(&of_file.iter().map(|line| line.latency_ms).collect::<Vec<f64>>()).mean;
             let drift = series::drift(&of_file.iter().map(deviation).collect::<Vec<f64>>(), level, seed);
             if drift.is_found() {
@@ -476,12 +476,6 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
             return keep(format!(
                 "over {} that can be chance (p = {p:.3} with all arms and keys), keep auto.",
                 Evidence::units(&certainty)
-            ));
-        }
-        Some(Evidence::None(NotComparable::RunsDiffer(runs))) => {
-            return keep(format!(
-                "the gains of the {runs} runs differ by more than they vary within each, so that runs are what repeats, and \
-                 {LEAST_DIFFERENCES} are needed: keep auto."
             ));
         }
         Some(Evidence::None(NotComparable::TooFew(repeats))) => {

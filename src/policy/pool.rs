@@ -42,8 +42,8 @@ pub struct PoolLine {
     pub latency_ms: f64,
     /// The probability with which the arm was chosen, between 0 and 1.
     pub propensity: Option<f64>,
-    /// The index of the log. Each log is one run of the job.
-    pub file: usize,
+    /// The run of the job, unlike that of each other log and of what was appended to a log.
+    pub run: usize,
     /// The round of the campaign to which the run belongs.
     pub round: Option<u32>,
 }
@@ -113,7 +113,7 @@ impl Pool {
             let period = period(&lines.iter().map(|line| line.arm).collect::<Vec<usize>>());
             (1 < period && period * 3 <= lines.len()).then_some(period)
         };
-        let of_logs: Option<Vec<usize>> = self.lines.chunk_by(|a, b| a.file == b.file).map(of_log).collect();
+        let of_logs: Option<Vec<usize>> = self.lines.chunk_by(|a, b| a.run == b.run).map(of_log).collect();
         of_logs?.into_iter().max()
     }
 
@@ -151,14 +151,19 @@ pub struct PooledLog<'a> {
     pub of_means: bool,
     /// The round of the campaign to which the log belongs.
     pub round: Option<u32>,
+    /// The lines with which further runs begin in the log, ascending.
+    pub run_starts: &'a [u32],
 }
 
 /// Joins the logs that have lines of the same key: one pool for each key, in the order of the keys.
 pub fn pools(sources: &[PooledLog<'_>]) -> Vec<Pool> {
     let (mut places, mut pools) = (BTreeMap::new(), Vec::new());
-    let mut in_time: Vec<(usize, &PooledLog<'_>)> = sources.iter().enumerate().collect();
-    in_time.compact_sort_by_key(|(_, source)| source.round);
-    for (file, source) in in_time {
+    let mut in_time: Vec<&PooledLog<'_>> = sources.iter().collect();
+    in_time.compact_sort_by_key(|source| source.round);
+    let mut runs = 0;
+    for source in in_time {
+        let first = runs;
+        runs += source.run_starts.len() + 1;
         let learns = source.strategies.iter().find(|name| learns(name));
         for line in &source.attributed.lines {
             let place = *places.entry(line.key).or_insert(pools.len());
@@ -187,7 +192,8 @@ pub fn pools(sources: &[PooledLog<'_>]) -> Vec<Pool> {
                 pool.arms.len() - 1
             });
             let (latency_ms, propensity) = (line.latency_ms, line.propensity);
-            pool.lines.push(PoolLine { arm: place, latency_ms, propensity, file, round: source.round });
+            let run = first + source.run_starts.partition_point(|start| *start <= line.line);
+            pool.lines.push(PoolLine { arm: place, latency_ms, propensity, run, round: source.round });
         }
     }
     pools.compact_sort_by_key(|pool| pool.key);
@@ -223,7 +229,7 @@ mod tests {
             let share = (share * (1.0 + step as f64 / 400.0)).min(0.9);
             let arm = usize::from(stream.unit() < share);
             let propensity = Some(said(if arm == 1 { share } else { 1.0 - share }));
-            let line = PoolLine { arm, latency_ms: 1.0, propensity, file: 0, round: None };
+            let line = PoolLine { arm, latency_ms: 1.0, propensity, run: 0, round: None };
             pool.lines.extend(std::iter::repeat_n(line, holds));
         }
         pool

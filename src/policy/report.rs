@@ -106,8 +106,11 @@ pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Re
         let files = Section { title: "Files".into(), files: deployables(study, generation), ..Section::default() };
         sections.push(files.on(FILES));
     }
-    if !studied.notes.is_empty() {
-        let notes = studied.notes.iter().map(|note| format!("{note}.")).collect();
+    let of_logs = study.logs().iter().flat_map(|named| {
+        named.log.notes.iter().map(|note| format!("{}: {note}.", named.name)).collect::<Vec<String>>()
+    });
+    let notes: Vec<String> = of_logs.chain(studied.notes.iter().map(|note| format!("{note}."))).collect();
+    if !notes.is_empty() {
         sections.push(Section { title: "Notes".into(), text: notes, ..Section::default() }.on(DECISION));
     }
     sections.extend(left_out::section(&problems).map(|section| section.on(FILES)));

@@ -185,10 +185,11 @@ pub enum Evidence {
 impl Evidence {
     /// The units of a test in words, such as `24 stretches of the run`.
     pub fn units(certainty: &PairedResult) -> String {
-        let units = certainty.units;
+        let PairedResult { units, runs, .. } = *certainty;
         match certainty.unit {
             Unit::Round => format!("{units} rounds"),
             Unit::Run => format!("{units} runs"),
+            Unit::Stretch if runs > 1 => format!("{units} stretches of {runs} runs"),
             Unit::Stretch => format!("{units} stretches of the log"),
             Unit::Sample => format!("{units} runs of each"),
         }
@@ -303,8 +304,9 @@ pub struct Pair {
     pub key: Key,
     /// The fastest arm without overlap, and with overlap.
     pub winners: [Arm; 2],
-    /// P(the mode's winner is better than the other mode's winner), in each mode.
-    pub p_better: [f64; 2],
+    /// P(the mode's winner is better than the other mode's winner), in each mode; `None` where it is the same arm, or not
+    /// known.
+    pub p_better: [Option<f64>; 2],
     /// Whether the fastest arms differ.
     pub kind: PairKind,
 }
@@ -314,6 +316,8 @@ pub struct Pair {
 pub enum PairKind {
     /// The same arm is fastest with and without overlap.
     Same,
+    /// The same arm is fastest in both, and it is deployed in one of them alone.
+    DecidedApart,
     /// The winners differ, and each is better in its mode beyond doubt.
     Flip,
     /// The winners differ by no more than noise: of K arms that are all alike, (K − 1)/K of the cells do.
@@ -325,6 +329,7 @@ impl PairKind {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Same => "same",
+            Self::DecidedApart => "same, deployed in one of them",
             Self::Flip => "flip",
             Self::WithinNoise => "within noise",
         }

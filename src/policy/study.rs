@@ -122,6 +122,7 @@ impl PolicyStudy {
                     strategies: &named.log.strategies,
                     of_means: named.log.form == LogForm::Episodes,
                     round: FileName::parse(&named.name).round,
+                    run_starts: &named.log.run_starts,
                 })
             })
             .collect();

@@ -8,6 +8,7 @@ mod copied_commands;
 mod former_names;
 mod overlap_wrong_answers;
 mod policy;
+mod policy_repeats;
 mod policy_wrong_answers;
 mod reach;
 mod terminal;

@@ -50,6 +50,8 @@ pub struct PairedResult {
     pub unit: Unit,
     /// The number of units; for two samples the size of the smaller.
     pub units: u32,
+    /// The number of runs in which the units lie.
+    pub runs: u32,
     /// By how much the arm is faster, as a share of the mean of `auto`.
     pub gain: f64,
     /// The standard error of the gain, as a share of the mean of `auto`.
@@ -66,9 +68,6 @@ pub enum NotComparable {
     NoRepeats,
     /// There are repeats, but fewer than [`LEAST_DIFFERENCES`].
     TooFew(u32),
-    /// The gains of as many runs differ by more than each varies in itself, so that runs are what repeats, and these are
-    /// fewer than [`LEAST_DIFFERENCES`].
-    RunsDiffer(u32),
 }
 
 /// Compares an arm with `auto`.
@@ -87,14 +86,12 @@ pub fn compare(values: &[Value]) -> Result<PairedResult, NotComparable> {
     let turns: Vec<Vec<&[Value]>> = mixed.iter().map(|run| stretches(run)).collect();
     if turns.iter().map(Vec::len).sum::<usize>() >= LEAST_DIFFERENCES {
         if !differ(&merged(&mixed, &turns, STRETCHES[0])) {
-            return Ok(of_stretches(&mixed, &turns, auto));
+            let runs = mixed.len() as u32;
+            return Ok(PairedResult { runs, ..of_stretches(&mixed, &turns, auto) });
         }
+        // Runs are what repeats, however few they are: the test is the stricter for it.
         let differences: Vec<f64> = mixed.iter().filter_map(|run| difference(run)).collect();
-        return if differences.len() < LEAST_DIFFERENCES {
-            Err(NotComparable::RunsDiffer(differences.len() as u32))
-        } else {
-            Ok(tested(Unit::Run, &differences, auto))
-        };
+        return Ok(tested(Unit::Run, &differences, auto));
     }
     let rounds = of_rounds(&runs);
     if !rounds.is_empty() {
@@ -163,7 +160,7 @@ fn merged(runs: &[&[Value]], turns: &[Vec<&[Value]>], most: usize) -> Vec<Vec<f6
 /// Whether runs differ in their mean difference by more than it varies within them (analysis of variance): then a run
 /// has something of its own in which the arms differ, and another run may have the opposite.
 fn differ(runs: &[Vec<f64>]) -> bool {
-    /// The p-value up to which they do. Such tests of a few runs miss much, and the error of too few runs is the worse.
+    /// The p-value up to which they do. Such tests of a few runs miss much, and a test over runs is right in any case.
     const LEVEL: f64 = 0.2;
     let runs: Vec<Statistics> = runs.iter().filter(|run| !run.is_empty()).map(|run| Statistics::of(run)).collect();
     let all: f64 = runs.iter().map(|run| run.n).sum();
@@ -229,7 +226,7 @@ fn paired_result(unit: Unit, units: usize, gain: f64, error: f64, freedom: f64, 
     } else {
         1.0
     };
-    PairedResult { unit, units: units as u32, gain: gain / auto, error: error / auto, p }
+    PairedResult { unit, units: units as u32, runs: units as u32, gain: gain / auto, error: error / auto, p }
 }
 
 /// p-values corrected for multiple tests (Holm 1979): if those up to a level count as significant, the probability of

@@ -179,8 +179,12 @@ impl Logs {
         }
         let variable = std::env::var("NCCL_TUNER_EXPLORE_ROUNDS").ok();
         let rounds = variable.filter(|_| self.turns.is_none() && !self.arms.is_empty()).and_then(|text| {
-            let why = format!("NCCL_TUNER_EXPLORE_ROUNDS={text} is no number, and is not used");
-            text.trim().parse::<u32>().inspect_err(|_error| terminal::say("warning", &why)).ok()
+            let rounds = text.trim().parse::<u32>().ok().filter(|rounds| *rounds > 0);
+            if rounds.is_none() {
+                let why = format!("NCCL_TUNER_EXPLORE_ROUNDS={text} is no number above 0, and is not used");
+                terminal::say("warning", &why);
+            }
+            rounds
         });
         let turns = self.turns.or(rounds.map(|rounds| rounds.saturating_mul(self.arms.len() as u32)));
         let scale = self.scale.scale()?;

@@ -162,7 +162,7 @@ fn json(studied: &PolicyOverview, replayed: &[(String, ReplayResult)]) -> impl S
         keys: keys.filter_map(|(name, of)| key(name, of)).collect::<Vec<_>>(),
         overlap: studied.pairs.iter().map(pair).collect::<Vec<_>>(),
         strategies: strategies.collect::<Vec<_>>(),
-        notes: &studied.notes,
+        notes: terminal::said(),
     }
 }
 
@@ -221,6 +221,7 @@ fn pair(pair: &Pair) -> impl Serialize + use<> {
         p_better: pair.p_better,
         kind: match pair.kind {
             PairKind::Same => "same",
+            PairKind::DecidedApart => "decided-apart",
             PairKind::Flip => "flip",
             PairKind::WithinNoise => "within-noise",
         },

@@ -145,6 +145,8 @@ pub struct Log {
     pub name: FileName,
     /// The rank whose lines these are, where the log says it.
     pub rank: Option<u32>,
+    /// The lines with which further runs begin in the same file, ascending.
+    pub run_starts: Vec<u32>,
     /// The earliest and the latest time that the log says, in its own unit.
     pub times: Option<[f64; 2]>,
     /// The strategies that the log names.

@@ -91,7 +91,12 @@ struct Reader {
     before: u64,
     /// The line numbers of repeated headers.
     again: Vec<u64>,
+    /// Whether lines were out of order, and are not any more.
+    is_sorted: bool,
 }
+
+/// One of as many lines that come before their predecessor: runs that were appended have more lines.
+const FREQUENT: usize = 10;
 
 impl Reader {
     fn new(name: &str) -> Self {
@@ -300,8 +305,6 @@ impl Reader {
     fn sort(&mut self) {
         /// No clock that counts from the start of a job or a machine goes so far in seconds.
         const OF_A_CLOCK: f64 = 5e8;
-        /// One of as many lines that are earlier than the one before: runs that were appended are longer.
-        const FREQUENT: usize = 10;
         let times: Option<Vec<f64>> = self.times.iter().map(|time| time.filter(|time| time.is_finite())).collect();
         let fold = |fold: fn(f64, f64) -> f64| times.iter().flatten().copied().reduce(fold);
         self.log.times = fold(f64::min).zip(fold(f64::max)).map(|(first, last)| [first, last]);
@@ -317,6 +320,7 @@ impl Reader {
         if back == 0 || !is_of_clock && back * FREQUENT < by.len() {
             return;
         }
+        self.is_sorted = true;
         let mut order: Vec<(f64, usize)> = by.into_iter().zip(0..).collect();
         order.compact_sort_by(|(a, _), (b, _)| a.total_cmp(b));
         let (rows, times) = (std::mem::take(&mut self.log.rows), std::mem::take(&mut self.times));
@@ -359,6 +363,7 @@ impl Reader {
             self.log.notes.push(format!("Time goes backwards {back}: several runs in one file, or lines out of order"));
         }
         let (mut repeats, mut unsorted, mut gaps) = (0, 0, 0);
+        let mut starts: Vec<u32> = Vec::new();
         let mut last: Vec<Option<u64>> = vec![None; self.log.keys.len()];
         // The plugin counts the calls of a band, in which further sizes may lie: what these took is no gap.
         let is_alone: Vec<bool> = {
@@ -371,10 +376,21 @@ impl Reader {
             let Some(call) = row.call else { continue };
             match last[row.key as usize].replace(call) {
                 Some(before) if call == before => repeats += 1,
-                Some(before) if call < before => unsorted += 1,
+                Some(before) if call < before => {
+                    unsorted += 1;
+                    starts.push(row.line);
+                }
                 Some(before) if call > before + 1 && is_alone[row.key as usize] => gaps += 1,
                 _ => {}
             }
+        }
+        // Runs that were appended have more lines than two logs that were mixed.
+        if !self.is_sorted {
+            let of_headers = self.again.iter().map(|line| u32::try_from(*line).unwrap_or(u32::MAX));
+            let of_calls = starts.into_iter().filter(|_| (unsorted as usize) * FREQUENT < self.log.rows.len());
+            self.log.run_starts = of_headers.chain(of_calls).collect();
+            self.log.run_starts.compact_sort();
+            self.log.run_starts.dedup();
         }
         for (number, what) in [
             (repeats, "repeats the call before it: two logs in one?"),

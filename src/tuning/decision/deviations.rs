@@ -10,11 +10,12 @@ use std::collections::BTreeMap;
 
 use super::{draws::Draws, printed};
 use crate::{
-    collective::{Collective, Scale, Workload},
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     math::{ln, log2},
     order::{CompactCollect, CompactSort},
     tuning::{
         decision::NoiseBasis,
+        read::RunKind,
         runs::{PointRuns, Run, Runs},
         stalls::{Screened, mean_range},
     },
@@ -79,6 +80,9 @@ pub struct OwnSpread {
     pub variance: PooledVariance,
     /// Whether it comes from single runs, not from the spread of medians.
     pub is_of_runs: bool,
+    /// The variance of what ran as a share of that of all at the same sizes, over all sizes; `None` where no repeats tell
+    /// it.
+    pub share: Option<f64>,
 }
 
 impl Deviations {
@@ -104,7 +108,15 @@ impl Deviations {
             counts.dedup();
             let sizes = sizes.iter().map(|(size, owns)| (*size, pool(owns.iter().map(|o| o.variance))));
             let mut group_noise = GroupDeviations { basis, sizes: sizes.collect(), draws: Draws::default() };
-            let shape = residuals(runs, screened, group, &group_noise, &owns);
+            let near = group_noise.sizes.iter().map(|(size, _)| (*size, group_noise.near(*size).deviation()));
+            let deviations: BTreeMap<u64, f64> = near.compact_collect();
+            let shares = shares(runs, group, &deviations, &owns);
+            for (place, first, _) in runs.places_of(group) {
+                if let Ok(at) = owns.binary_search_by_key(&first, |(first, _)| *first) {
+                    owns[at].1.share = shares.get(&who(place)).copied();
+                }
+            }
+            let shape = residuals(runs, screened, group, &deviations, &owns);
             group_noise.draws = Draws::new(if shape.len() < MIN_RESIDUALS { &[] } else { &shape }, &counts);
             groups.insert(group, group_noise);
         }
@@ -169,14 +181,19 @@ impl PooledVariance {
         Self { variance: deviation * deviation, freedom: f64::INFINITY }
     }
 
-    /// The variance of a point, moderated by that of its neighbourhood; degrees of freedom after Satterthwaite (1946).
+    /// The variance of a point, moderated by that of its neighbourhood as what ran has it elsewhere; degrees of freedom after Satterthwaite (1946).
     #[must_use]
-    pub fn moderated(self, own: Self) -> Self {
-        if self.freedom.is_infinite() || own.freedom <= 0.0 {
+    pub fn moderated(self, own: OwnSpread) -> Self {
+        let usual = own.share.unwrap_or(1.0) * self.variance;
+        let own = own.variance;
+        if self.freedom.is_infinite() {
             return self;
         }
+        if own.freedom <= 0.0 {
+            return Self { variance: usual, ..self };
+        }
         let share = own.freedom / (PRIOR_FREEDOM + own.freedom);
-        let variance = (1.0 - share) * self.variance + share * own.variance;
+        let variance = (1.0 - share) * usual + share * own.variance;
         let freedom = 1.0 / (share * share / own.freedom + (1.0 - share) * (1.0 - share) / self.freedom);
         Self { variance, freedom }
     }
@@ -202,7 +219,7 @@ impl OwnSpread {
             let freedom = (singles - 1) as f64;
             // Rounding is no noise: intervals allow for it separately ([`printed`]).
             let variance = PooledVariance { variance: squares / freedom, freedom };
-            return Self { runs: count, variance, is_of_runs: true };
+            return Self { runs: count, variance, is_of_runs: true, share: None };
         }
         let of_spreads = used.into_iter().filter(|run| run.repeats > 1).filter_map(|run| {
             let range = ln(1.0 + run.spread_pct()? / 100.0);
@@ -210,7 +227,7 @@ impl OwnSpread {
             let deviation = (range * range + digit * digit).sqrt() / mean_range(run.repeats);
             Some(PooledVariance { variance: deviation * deviation, freedom: f64::from(run.repeats - 1) })
         });
-        Self { runs: count, variance: pool(of_spreads), is_of_runs: false }
+        Self { runs: count, variance: pool(of_spreads), is_of_runs: false, share: None }
     }
 }
 
@@ -229,24 +246,55 @@ fn pool(variances: impl Iterator<Item = PooledVariance>) -> PooledVariance {
     if freedom > 0.0 { PooledVariance { variance: squares / freedom, freedom } } else { PooledVariance::default() }
 }
 
-/// The deviations of single runs from the mean of their place, over the deviation of their size, widened by what the
-/// mean takes out of them.
+/// How noisy each configuration, and the default, is beside the others of its sizes: its variance as a share of theirs,
+/// over all sizes of a group, in the order of the keys.
+fn shares(
+    runs: &Runs,
+    group: (Collective, Scale),
+    deviations: &BTreeMap<u64, f64>,
+    owns: &[(usize, OwnSpread)],
+) -> BTreeMap<(RunKind, Configuration), f64> {
+    let mut sums: BTreeMap<(RunKind, Configuration), [f64; 2]> = BTreeMap::new();
+    for (place, first, _) in runs.places_of(group) {
+        let own = own_of(owns, first);
+        let Some(deviation) = deviations.get(&place.workload.size_bytes) else { continue };
+        let OwnSpread { variance: PooledVariance { variance, freedom }, .. } = own;
+        let [sum, all] = sums.entry(who(place)).or_default();
+        *sum += freedom * variance / (deviation * deviation);
+        *all += freedom;
+    }
+    // As each place's variance, moderated by that of the others.
+    let share = |[sum, all]: [f64; 2]| (PRIOR_FREEDOM + sum) / (PRIOR_FREEDOM + all);
+    sums.into_iter().map(|(who, sums)| (who, share(sums))).compact_collect()
+}
+
+/// Whose runs a place has: those of a configuration, or of the default whatever it ran.
+const fn who(place: &PointRuns) -> (RunKind, Configuration) {
+    const ANY: Configuration = Configuration { algorithm: Algorithm::None, protocol: Protocol::None, channels: 0 };
+    match place.kind {
+        RunKind::Default => (RunKind::Default, ANY),
+        kind => (kind, place.configuration),
+    }
+}
+
+/// The deviations of single runs from the mean of their place, over the deviation of their size and of what ran, widened
+/// by what the mean takes out of them. Were they not taken for what ran, a noisy default among steady configurations
+/// would look like one that is far off now and then, whose median hardly errs.
 fn residuals(
     runs: &Runs,
     screened: &Screened,
     group: (Collective, Scale),
-    noise: &GroupDeviations,
+    deviations: &BTreeMap<u64, f64>,
     owns: &[(usize, OwnSpread)],
 ) -> Vec<f64> {
     let mut all = Vec::new();
-    let deviations: BTreeMap<u64, f64> =
-        noise.sizes.iter().map(|(size, _)| (*size, noise.near(*size).deviation())).compact_collect();
     for (place, first, of_place) in runs.places_of(group) {
         let own = own_of(owns, first);
         if !own.is_of_runs {
             continue;
         }
-        let Some(deviation) = deviations.get(&place.workload.size_bytes) else { continue };
+        let Some((of_size, share)) = deviations.get(&place.workload.size_bytes).zip(own.share) else { continue };
+        let deviation = of_size * share.sqrt();
         let used = of_place.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).busbw);
         let logarithms: Vec<f64> = used.map(|(run, _)| ln(run.busbw_gbps)).collect();
         let n = f64::from(own.runs);

@@ -79,7 +79,7 @@ impl<'a> MedianComparison<'a> {
 
     /// A median of runs in GB/s; `column` is 0 for the default and different for each other side.
     pub fn side(&self, busbw_gbps: f64, own: OwnSpread, column: usize) -> NoisyMedian {
-        let moderated = self.noise.pooled.moderated(own.variance);
+        let moderated = self.noise.pooled.moderated(own);
         // A known deviation (infinite degrees of freedom) is that of the median already.
         let runs = if self.noise.pooled.freedom().is_infinite() { 1 } else { own.runs.max(1) };
         NoisyMedian {

@@ -241,7 +241,14 @@ impl LoadedTuning {
     pub fn platform(&self) -> Option<Platform> {
         let words = self.files.measured_with.values().flatten().map(String::as_str);
         let ran = self.study.groups().iter().flat_map(|group| &group.pairs).map(|pair| pair.algorithm);
-        Platform::from_words(words).or_else(|| Platform::from_algorithms(ran))
+        Platform::from_words(words).or_else(|| Platform::from_algorithms(ran)).or_else(|| self.platform_of_jobs())
+    }
+
+    /// The library that the logs of jobs name; `None` where none does, or they name different ones.
+    fn platform_of_jobs(&self) -> Option<Platform> {
+        let mut named = self.files.jobs.iter().filter_map(|(_, job)| job.lines.library());
+        let (library, version) = named.next()?;
+        named.all(|(other, _)| other == library).then(|| Platform { version, ..library.into() })
     }
 
     /// The changes between two states, as if the rules of a loaded tuner file were deployed if one is named, with the

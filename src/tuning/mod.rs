@@ -30,6 +30,7 @@ mod command;
 pub mod compare;
 pub mod conf;
 pub mod coverage;
+pub mod data_type;
 pub mod decision;
 pub mod doubts;
 pub mod export;

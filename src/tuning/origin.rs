@@ -81,12 +81,14 @@ const MAX_VALUE_LENGTH: usize = 160;
 const DEFAULT_ENVIRONMENT: &str = "default environment";
 
 /// Environment variables with which the same algorithm, protocol and channels take another time. Those that only allow
-/// an algorithm, such as `NCCL_NVLS_ENABLE`, are set for the runs of it, and are none of them.
-pub const TRANSPORT_VARIABLES: [&str; 23] = [
+/// an algorithm, such as `NCCL_NVLS_ENABLE`, are set for the runs of it, and are none of them: with them a run is not one
+/// of the default.
+pub const TRANSPORT_VARIABLES: [&str; 24] = [
     "NCCL_BUFFSIZE",
     "NCCL_CROSS_NIC",
     "NCCL_IB_ADAPTIVE_ROUTING",
     "NCCL_IB_DISABLE",
+    "NCCL_IB_HCA",
     "NCCL_IB_QPS_PER_CONNECTION",
     "NCCL_IB_SL",
     "NCCL_IB_SPLIT_DATA_ON_QPS",

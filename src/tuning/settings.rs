@@ -6,10 +6,8 @@ use super::{
     aggregate::Target,
     compare::CompareQuestion,
     conf::{Reader, export::ExportOptions},
-    coverage::{
-        CoverageQuestion,
-        calls::{TypedCalls, type_bytes},
-    },
+    coverage::{CoverageQuestion, calls::TypedCalls},
+    data_type::DataType,
     heat_map::Against,
     hotspots::HotspotRule,
     loaded::LoadedTuning,
@@ -501,7 +499,7 @@ fn calls(form: &mut Form<'_>) -> Result<Option<TypedCalls>, String> {
     }
     // As the command line reads --batches.
     let batches = parse_sizes(&batches).map_err(|error| error.to_string())?;
-    let type_bytes = data_type.and_then(type_bytes).unwrap_or(2);
+    let type_bytes = data_type.and_then(DataType::parse).map_or(2, |of| of.bytes);
     let collective = collective.unwrap_or(Collective::AllReduce);
     Ok(Some(TypedCalls { collective, batches, hidden: hidden.into(), type_bytes, calls }))
 }

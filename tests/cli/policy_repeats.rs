@@ -118,7 +118,10 @@ fn lines_out_of_order_are_taken_by_their_times() {
         stream.shuffle(&mut all);
         let shuffled = replayed(&[log(&folder, "log.csv", &all)]);
         assert_eq!(shuffled.0, ordered.0);
-        assert!(shuffled.1.contains("Lines are out of order: they are taken in the order of their times"), "{shuffled:?}");
+        assert!(
+            shuffled.1.contains("Lines are out of order: they are taken in the order of their times"),
+            "{shuffled:?}"
+        );
         deployed += usize::from(shuffled.0 != "auto" && !shuffled.0.is_empty());
     }
     assert!(deployed <= 1, "{deployed}");

@@ -17,10 +17,8 @@ use crate::{
     collective::{Collective, Workload},
     tuning::{
         conf::Reader,
-        coverage::{
-            CoverageAnswer, CoverageLine, CoverageQuestion, Hit,
-            calls::{TypedCalls, type_bytes},
-        },
+        coverage::{CoverageAnswer, CoverageLine, CoverageQuestion, Hit, calls::TypedCalls},
+        data_type::DataType,
         platform::Library,
         reach::unread_variables,
     },
@@ -57,9 +55,9 @@ pub(in crate::cli) struct Coverage {
     #[command(flatten)]
     from: FromSweeps,
 
-    /// The library whose rules say what can run
-    #[arg(long, value_enum, default_value_t)]
-    library: Library,
+    /// The library whose rules say what can run [default: as the files say, else rccl]
+    #[arg(long, value_enum)]
+    library: Option<Library>,
 
     #[command(flatten)]
     scale: UntoldScale,
@@ -101,7 +99,7 @@ pub(in crate::cli) struct Coverage {
 }
 
 fn data_type(text: &str) -> Result<u32, &'static str> {
-    type_bytes(text).ok_or("it must be a data type like bf16, half, float or fp8")
+    DataType::parse(text).map(|of| of.bytes).ok_or("it must be a data type like bf16, half, float or fp8")
 }
 
 impl Coverage {
@@ -141,11 +139,12 @@ impl Coverage {
             type_bytes: self.type_bytes,
             calls: self.calls,
         });
+        let told = executor.studies.tuning.loaded.platform();
         let question = CoverageQuestion {
             typed,
             conf: self.conf.map(|_| conf),
             reader: self.reader.unwrap_or_default(),
-            library: self.library,
+            library: self.library.or(told.map(|told| told.library)).unwrap_or_default(),
             scale,
             divide_by: self.steps.saturating_mul(self.logging_ranks),
             on: self.on.place(),

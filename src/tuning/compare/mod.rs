@@ -404,8 +404,8 @@ impl OverallLevel {
             collective,
             scale,
             sizes: median_change.sizes,
-            first_bytes: sizes.first()?.size_bytes(),
-            last_bytes: sizes.last()?.size_bytes(),
+            first_bytes: median_change.between_bytes[0],
+            last_bytes: median_change.between_bytes[1],
             change_pct: pct(interval.ln_ratio),
             interval_pct: interval
                 .half_width

@@ -64,6 +64,8 @@ pub struct MedianChange {
     pub rounded: f64,
     /// The number of sizes that it is computed from.
     pub sizes: usize,
+    /// The smallest and the largest of them, in bytes.
+    pub between_bytes: [u64; 2],
 }
 
 /// The share of sizes without a change of their own that tells the level, and the fewest of them.
@@ -94,11 +96,47 @@ fn keep_unchanged(told: &mut Vec<(&SizeChanges, f64)>) {
     }
 }
 
+/// The changes of two arms that are apart at all sizes.
+struct ArmsApart {
+    /// The arm that takes as long as before, if one of them does.
+    unchanged: Option<MeasuredArm>,
+    /// Half of the distance between the two.
+    half: f64,
+}
+
+/// Two arms, such as the default and one configuration, whose changes differ: no level of the day does that, and their
+/// mean is neither's. `None` with other numbers of arms, or where chance explains the distance.
+fn arms_apart(told: &[(&SizeChanges, f64)]) -> Option<ArmsApart> {
+    let both: Vec<[(MeasuredArm, f64); 2]> =
+        told.iter().filter_map(|(size, _)| <[_; 2]>::try_from(size.changes().collect::<Vec<_>>()).ok()).collect();
+    let [(first, _), (second, _)] = *both.first()?;
+    if both.len() < told.len() || both.iter().any(|pair| pair[0].0 != first || pair[1].0 != second) {
+        return None;
+    }
+    let of = |change: fn(&[(MeasuredArm, f64); 2]) -> f64| -> Vec<f64> { both.iter().map(change).collect() };
+    let distances = of(|pair| pair[1].1 - pair[0].1);
+    let error = scatter(distances.clone()).max(MIN_ERROR);
+    let distance = median(&mut distances.clone())?.abs();
+    if distance <= APART * error {
+        return None;
+    }
+    let [one, other] = [median(&mut of(|pair| pair[0].1))?, median(&mut of(|pair| pair[1].1))?];
+    let is_none = |own: f64, other: f64| own.abs() * NEARER <= other.abs();
+    let unchanged = if is_none(one, other) { Some(first) } else { Some(second).filter(|_| is_none(other, one)) };
+    Some(ArmsApart { unchanged, half: distance / 2.0 })
+}
+
 /// The overall change of one collective and scale; `None` with fewer than [`MIN_SIZES`] sizes.
 pub fn median_change(sizes: &[SizeChanges]) -> Option<MedianChange> {
     let mut told: Vec<(&SizeChanges, f64)> = sizes.iter().filter_map(|size| Some((size, size.middle()?))).collect();
     if told.len() < MIN_SIZES {
         return None;
+    }
+    let apart = arms_apart(&told);
+    if let Some(unchanged) = apart.as_ref().and_then(|apart| apart.unchanged) {
+        for (size, change) in &mut told {
+            *change = size.changes().find(|(arm, _)| *arm == unchanged).map_or(*change, |(_, own)| own);
+        }
     }
     keep_unchanged(&mut told);
     let ln_ratio = median(&mut told.iter().map(|(_, change)| *change).collect::<Vec<_>>())?;
@@ -108,7 +146,11 @@ pub fn median_change(sizes: &[SizeChanges]) -> Option<MedianChange> {
     let of_arm = |of: &[(MeasuredArm, f64)]| median(&mut of.iter().map(|(_, change)| *change).collect::<Vec<_>>());
     let arms: Vec<f64> = of_arms.chunk_by(|a, b| a.0 == b.0).filter_map(of_arm).collect();
     let by_size = scatter(told.iter().map(|(_, change)| *change).collect());
-    let by_arm = if arms.len() > 2 { scatter(arms.clone()) } else { 0.0 };
+    let by_arm = match apart {
+        Some(ArmsApart { unchanged: None, half }) => half,
+        _ if arms.len() > 2 => scatter(arms.clone()),
+        _ => 0.0,
+    };
     let fewest = if arms.len() > 2 { told.len().min(arms.len()) } else { told.len() };
     let rounded = median(&mut told.iter().map(|(size, _)| size.rounded()).collect::<Vec<_>>()).unwrap_or(0.0);
     Some(MedianChange {
@@ -117,6 +159,7 @@ pub fn median_change(sizes: &[SizeChanges]) -> Option<MedianChange> {
         freedom: (fewest as f64 * MAD_FREEDOM_SHARE).clamp(1.0, MAX_FREEDOM),
         rounded,
         sizes: told.len(),
+        between_bytes: [told.first()?.0.size_bytes(), told.last()?.0.size_bytes()],
     })
 }
 
@@ -141,10 +184,30 @@ mod tests {
         for (first, change) in [(8, -0.26), (6, 0.095), (4, -0.2), (12, -0.1)] {
             let found = level(|size| if size < first { 0.0 } else { change });
             assert!(found.ln_ratio.abs() < 0.01 && found.error < 0.01, "{first} {found:?}");
+            assert_eq!(found.between_bytes, [4096, 4096 << (first - 1)]);
         }
         // A change that grows with the size.
         let growing = level(|size| if size < 6 { 0.0 } else { -0.03 * (size - 5) as f64 });
         assert!(growing.ln_ratio.abs() < 0.01, "{growing:?}");
+    }
+
+    /// The default and one configuration: the one that takes as long as before tells the level.
+    #[test]
+    fn of_two_arms_the_unchanged_one_tells_the_level() {
+        let two = |change: [f64; 2]| {
+            let mut all = sizes(3, |arm, _| change[(arm % 2) as usize]);
+            all.iter_mut().for_each(|size| size.cells.truncate(2));
+            median_change(&all).unwrap()
+        };
+        for change in [[-0.26, 0.0], [0.0, -0.14], [0.3, 0.0]] {
+            let found = two(change);
+            assert!(found.ln_ratio.abs() < 0.02 && found.error < 0.02, "{change:?} {found:?}");
+        }
+        let both = two([-0.1, -0.1]);
+        assert!((both.ln_ratio + 0.1).abs() < 0.02 && both.error < 0.02, "{both:?}");
+        // Neither is as before: the error reaches both.
+        let neither = two([-0.1, -0.3]);
+        assert!((neither.ln_ratio + 0.2).abs() < 0.02 && neither.error > 0.09, "{neither:?}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     collective::{Collective, Scale},
     tuning::{
+        data_type::DataType,
         job::{CollectiveCall, JobLog, LibraryDecision},
         reach::ListedCall,
     },
@@ -45,16 +46,17 @@ impl TypedCalls {
         // What decides paths is whether a type is one of floating-point numbers of 2 or 4 bytes.
         let data_type = match self.type_bytes {
             2 => "bf16",
-            4 => "float",
+            4 => "fp32",
             _ => "int8",
         };
+        let data_type = DataType::parse(data_type);
         let sizes = self.batches.iter().filter_map(|batch| self.size_bytes(*batch));
         let listed = |size_bytes| ListedCall {
             collective: self.collective,
             size_bytes,
             scale,
             calls: self.calls.into(),
-            data_type: Some(data_type.to_owned()),
+            data_type,
             is_sum: None,
             place: None,
         };
@@ -70,22 +72,6 @@ impl TypedCalls {
     pub fn left_out(&self) -> u64 {
         self.batches.iter().filter(|batch| self.size_bytes(**batch).is_none()).count() as u64
     }
-}
-
-/// The bytes of a data type, by any of its usual names; `None` for an unknown name.
-///
-/// ```
-/// use collectune::tuning::coverage::calls::type_bytes;
-/// assert_eq!(type_bytes("bf16"), Some(2));
-/// ```
-pub fn type_bytes(name: &str) -> Option<u32> {
-    Some(match name.trim().to_ascii_lowercase().as_str() {
-        "int8" | "uint8" | "char" | "fp8" | "float8" | "float8_e4m3" | "float8_e5m2" | "f8e4m3" | "f8e5m2" => 1,
-        "half" | "fp16" | "float16" | "bf16" | "bfloat16" => 2,
-        "float" | "fp32" | "float32" | "int32" | "uint32" => 4,
-        "double" | "fp64" | "float64" | "int64" | "uint64" => 8,
-        _ => return None,
-    })
 }
 
 /// The calls of a log with their counts, and how many are left out: their bytes are those of one rank, and the log does

@@ -281,12 +281,15 @@ impl<'a> WorkloadMedians<'a> {
     }
 }
 
-/// A contradiction is further from the in-place gain than the errors of two comparisons explain, and on the other side
-/// of nothing gained.
+/// A contradiction is further from the in-place gain than the errors of two comparisons explain, and has less than a
+/// tenth of it: a gain of one placement alone is none of the other.
 fn out_of_place_check(choice: &Point, default: &Point, gain: &Gain) -> Option<OutOfPlaceCheck> {
     let seen = ln(choice.out_of_place_gbps? / default.out_of_place_gbps?);
     let [measured, high] = [gain.pct, gain.high_pct].map(|pct| ln(1.0 + pct / 100.0));
     let apart = (seen - measured).abs() > std::f64::consts::SQRT_2 * (high - measured);
-    Some(OutOfPlaceCheck { gain_pct: pct(seen), contradicts: apart && (seen > 0.0) != (measured > 0.0) })
-        .filter(|check| check.gain_pct.is_finite())
+    Some(OutOfPlaceCheck {
+        gain_pct: pct(seen),
+        contradicts: apart && seen * measured.signum() < measured.abs() / 10.0,
+    })
+    .filter(|check| check.gain_pct.is_finite())
 }

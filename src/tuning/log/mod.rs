@@ -20,7 +20,7 @@ mod table;
 
 use std::collections::BTreeSet;
 
-pub(super) use self::settings::assignments;
+pub(super) use self::settings::{assignments, words_for};
 pub use self::{
     answers::{LogAnswers, MissingAnswers},
     json::read_json,

@@ -436,7 +436,11 @@ fn problem(row: &TableRow, column: &str, expected: &str) -> Problem {
     let number = |of: fn(Printed) -> f64| printed.map(|p| of(p).to_string()).unwrap_or_default();
     let text = match column {
         "time" => number(|p| p.time_us),
-        "#wrong" => number(|p| p.wrong.unwrap_or_default()),
+        // Of both placements the one that went wrong.
+        "#wrong" => {
+            let wrong = [row.in_place, row.out_of_place].into_iter().flatten().filter_map(|printed| printed.wrong);
+            wrong.reduce(f64::max).map(|wrong| wrong.to_string()).unwrap_or_default()
+        }
         "count" => row.count.to_string(),
         _ => row.size_bytes.to_string(),
     };

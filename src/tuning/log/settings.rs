@@ -10,38 +10,47 @@ use crate::{
 /// The variables that choose algorithm, protocol and channels, as far as they were seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Settings {
-    algorithm: Option<SettingWord<Algorithm>>,
-    protocol: Option<SettingWord<Protocol>>,
-    /// Smallest and largest number of channels of collectives.
+    /// Lists of algorithms and protocols, as [`words_for`] reads them.
+    algorithms: Option<String>,
+    protocols: Option<String>,
+    /// Smallest and largest number of channels of collectives, and the same by the older names, which count where the
+    /// newer ones are not set.
     channels: [Option<u32>; 2],
+    rings: [Option<u32>; 2],
+    /// Smallest and largest number of thread blocks, which are channels.
+    blocks: [Option<u32>; 2],
     /// The smallest and largest number of channels of point-to-point operations.
     p2p_channels: [Option<u32>; 2],
     /// A tuner's conf or plugin was named: it asks for something that the log does not show.
     tuner: bool,
+    /// Which of [`ENABLING`] are set: the library's choice is another one with them.
+    enabling: [bool; ENABLING.len()],
     /// The values of [`TRANSPORT_VARIABLES`], in their order; `None` of those that are not set.
     transports: [Option<String>; TRANSPORT_VARIABLES.len()],
     /// Some variable of the library, or the command of the run, was seen: another one would have been seen as well.
     is_shown: bool,
 }
 
-/// A variable's value, if it is one word; lists (`ring,tree`) and exclusions (`^LL128`) leave the choice open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SettingWord<T> {
-    One(T),
-    Open,
-}
+/// Variables that switch algorithms and paths on or off, ascending by name: what runs by default is another with them.
+const ENABLING: [&str; 8] = [
+    "NCCL_COLLNET_ENABLE",
+    "NCCL_NVLS_ENABLE",
+    "NCCL_PAT_ENABLE",
+    "NCCL_WIN_ENABLE",
+    "RCCL_DDA_ENABLE",
+    "RCCL_DIRECT_ALLGATHER_DISABLE",
+    "RCCL_MSCCLPP_ENABLE",
+    "RCCL_MSCCL_ENABLE",
+];
 
-impl<T: Copy> SettingWord<T> {
-    fn parse(value: &str, parse: fn(&str) -> Option<T>) -> Self {
-        parse(value).map_or(Self::Open, Self::One)
-    }
-
-    fn one(self) -> Option<T> {
-        match self {
-            Self::One(value) => Some(value),
-            Self::Open => None,
-        }
-    }
+/// The words of `NCCL_ALGO` or `NCCL_PROTO` for a collective: of `ring;allreduce:tree` those behind its name, else those
+/// without a name, which stand first (NCCL from 2.24 on, `src/graph/tuning.cc`); `None` where the list says nothing of
+/// it.
+pub(in crate::tuning) fn words_for(list: &str, collective: Collective) -> Option<&str> {
+    let named =
+        |entry: &&str| entry.split_once(':').is_some_and(|(name, _)| Collective::parse(name) == Some(collective));
+    let own = list.split(';').find(named).and_then(|entry| Some(entry.split_once(':')?.1));
+    own.or_else(|| list.split(';').next().filter(|first| !first.contains(':')))
 }
 
 impl Settings {
@@ -76,18 +85,22 @@ impl Settings {
     fn set(&mut self, key: &str, value: &str) -> bool {
         let number = value.parse().ok();
         match key {
-            "NCCL_ALGO" => {
-                self.algorithm = Some(SettingWord::parse(value, Algorithm::parse)).filter(|_| !value.is_empty());
-            }
-            "NCCL_PROTO" => {
-                self.protocol = Some(SettingWord::parse(value, Protocol::parse)).filter(|_| !value.is_empty());
-            }
-            "NCCL_MIN_NCHANNELS" | "NCCL_MIN_NRINGS" => self.channels[0] = number,
-            "NCCL_MAX_NCHANNELS" | "NCCL_MAX_NRINGS" => self.channels[1] = number,
+            "NCCL_ALGO" => self.algorithms = Some(value.to_owned()).filter(|value| !value.is_empty()),
+            "NCCL_PROTO" => self.protocols = Some(value.to_owned()).filter(|value| !value.is_empty()),
+            "NCCL_MIN_NCHANNELS" => self.channels[0] = number,
+            "NCCL_MAX_NCHANNELS" => self.channels[1] = number,
+            "NCCL_MIN_NRINGS" => self.rings[0] = number,
+            "NCCL_MAX_NRINGS" => self.rings[1] = number,
+            "NCCL_MIN_CTAS" => self.blocks[0] = number,
+            "NCCL_MAX_CTAS" => self.blocks[1] = number,
             "NCCL_MIN_P2P_NCHANNELS" => self.p2p_channels[0] = number,
             "NCCL_MAX_P2P_NCHANNELS" => self.p2p_channels[1] = number,
             "NCCL_TUNER_CONFIG_FILE" | "NCCL_TUNER_PLUGIN" => self.tuner = !value.is_empty(),
             _ => {
+                if let Ok(place) = ENABLING.binary_search(&key) {
+                    self.enabling[place] = !value.is_empty();
+                    return true;
+                }
                 if let Ok(place) = TRANSPORT_VARIABLES.binary_search(&key) {
                     self.transports[place] = Some(value.to_owned()).filter(|value| !value.is_empty());
                 }
@@ -101,11 +114,14 @@ impl Settings {
     pub(super) fn over(&self, base: &Self) -> Self {
         let pair = |a: [Option<u32>; 2], b: [Option<u32>; 2]| [a[0].or(b[0]), a[1].or(b[1])];
         Self {
-            algorithm: self.algorithm.or(base.algorithm),
-            protocol: self.protocol.or(base.protocol),
+            algorithms: self.algorithms.clone().or_else(|| base.algorithms.clone()),
+            protocols: self.protocols.clone().or_else(|| base.protocols.clone()),
             channels: pair(self.channels, base.channels),
+            rings: pair(self.rings, base.rings),
+            blocks: pair(self.blocks, base.blocks),
             p2p_channels: pair(self.p2p_channels, base.p2p_channels),
             tuner: self.tuner || base.tuner,
+            enabling: array::from_fn(|at| self.enabling[at] || base.enabling[at]),
             transports: array::from_fn(|at| self.transports[at].clone().or_else(|| base.transports[at].clone())),
             is_shown: self.is_shown || base.is_shown,
         }
@@ -116,7 +132,13 @@ impl Settings {
         if collective.is_point_to_point() {
             return self.p2p_channels.iter().any(Option::is_some);
         }
-        self.algorithm.is_some() || self.protocol.is_some() || self.channels.iter().any(Option::is_some) || self.tuner
+        let says = |list: &Option<String>| list.as_ref().is_some_and(|list| words_for(list, collective).is_some());
+        let counts = [self.channels, self.rings, self.blocks].concat();
+        says(&self.algorithms)
+            || says(&self.protocols)
+            || counts.iter().any(Option::is_some)
+            || self.tuner
+            || self.enabling.contains(&true)
     }
 
     /// The algorithm, protocol and channels that the settings ask for with this collective.
@@ -124,10 +146,13 @@ impl Settings {
         if collective.is_point_to_point() {
             return Asked { channels: pinned(self.p2p_channels), ..Asked::default() };
         }
+        // Lists (`ring,tree`) and exclusions (`^LL128`) leave the choice open.
+        let of = |list: &Option<String>| list.as_ref().and_then(|list| words_for(list, collective).map(str::to_owned));
+        let [channels, rings] = [self.channels, self.rings];
         Asked {
-            algorithm: self.algorithm.and_then(SettingWord::one),
-            protocol: self.protocol.and_then(SettingWord::one),
-            channels: pinned(self.channels),
+            algorithm: of(&self.algorithms).and_then(|word| Algorithm::parse(&word)),
+            protocol: of(&self.protocols).and_then(|word| Protocol::parse(&word)),
+            channels: pinned([channels[0].or(rings[0]), channels[1].or(rings[1])]).or_else(|| pinned(self.blocks)),
         }
     }
 }
@@ -144,7 +169,10 @@ pub(in crate::tuning) fn assignments(text: &str) -> impl Iterator<Item = (&str, 
     let mut rest = text;
     std::iter::from_fn(move || {
         loop {
-            let at = rest.find("NCCL_")?;
+            let at = rest.match_indices("CCL_").find_map(|(at, _)| {
+                let is_of_library = rest[..at].ends_with(['N', 'R']);
+                is_of_library.then(|| at - 1)
+            })?;
             let key_end =
                 rest[at..].find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(rest.len(), |n| at + n);
             let (key, after) = (&rest[at..key_end], &rest[key_end..]);
@@ -202,6 +230,14 @@ mod tests {
         }
         assert_eq!(asked("NCCL_ALGO=ring,tree NCCL_PROTO=^LL128 NCCL_MAX_NCHANNELS=8"), (None, None, 0));
         assert_eq!(asked("NCCL_ALGORITHM=Ring NCCL_ALGO=").0, None);
+        // Of one collective, by the newer of two names, and as thread blocks.
+        assert_eq!(asked("NCCL_ALGO=\"ring;allreduce:tree\"").0, Some(Algorithm::Tree));
+        assert_eq!(asked("NCCL_ALGO=\"ring;broadcast:tree\"").0, Some(Algorithm::Ring));
+        assert_eq!(asked("NCCL_ALGO set by environment to allgather:tree").0, None);
+        let rings = "NCCL_MIN_NRINGS=4 NCCL_MAX_NRINGS=4";
+        assert_eq!(asked(rings).2, 4);
+        assert_eq!(asked(&format!("NCCL_MIN_NCHANNELS=8 NCCL_MAX_NCHANNELS=8 {rings}")).2, 8);
+        assert_eq!(asked("NCCL_MIN_CTAS=16 NCCL_MAX_CTAS=16").2, 16);
     }
 
     #[test]
@@ -214,6 +250,11 @@ mod tests {
         assert!(!any("NCCL_DEBUG=INFO NCCL_ALGO=", Collective::AllReduce));
         assert!(any("NCCL_ALGO=ring,tree", Collective::AllReduce) && !any("NCCL_ALGO=ring", Collective::AllToAll));
         assert!(any("NCCL_TUNER_CONFIG_FILE=/home/a/b.conf", Collective::Reduce));
+        for set in ["NCCL_MAX_CTAS=4", "NCCL_NVLS_ENABLE=0", "RCCL_DDA_ENABLE=0", "NCCL_WIN_ENABLE=0"] {
+            assert!(any(set, Collective::AllReduce), "{set}");
+        }
+        assert!(!any("NCCL_ALGO=allgather:ring", Collective::AllReduce));
+        assert!(any("NCCL_ALGO=allgather:ring", Collective::AllGather));
         assert!(any("NCCL_MAX_P2P_NCHANNELS=8", Collective::AllToAll));
     }
 }

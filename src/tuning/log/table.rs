@@ -211,7 +211,13 @@ impl Shape {
         // A collective without a root has -1.
         let rank = |w: &str| w.parse::<i64>().ok().map(|rank| u32::try_from(rank).ok());
         let root = if self.root { cells.parse("root", rank, "is not a rank")? } else { None };
-        let mut printed = || -> Result<Printed, Fault> {
+        let mut printed = || -> Result<Option<Printed>, Fault> {
+            // A placement that did not run has no time.
+            if cells.words.as_slice().first().is_some_and(|word| is_missing(word)) {
+                let width = if self.per_iteration { 8 } else { 4 };
+                cells.words.by_ref().take(width).for_each(drop);
+                return Ok(None);
+            }
             let printed = Printed {
                 time_us: cells.number("time")?,
                 algbw_gbps: cells.number("algbw")?,
@@ -229,14 +235,21 @@ impl Shape {
                     cells.number(column)?;
                 }
             }
-            Ok(printed)
+            Ok(Some(printed))
         };
         let first = printed()?;
         let (out_of_place, in_place) = match self.places {
-            TablePlacement::Both => (Some(first), Some(printed()?)),
-            TablePlacement::InPlace => (None, Some(first)),
-            TablePlacement::OutOfPlace => (Some(first), None),
+            TablePlacement::Both => (first, printed()?),
+            TablePlacement::InPlace => (None, first),
+            TablePlacement::OutOfPlace => (first, None),
         };
+        if out_of_place.is_none() && in_place.is_none() {
+            return Err(Fault {
+                column: "time",
+                text: text.to_owned(),
+                expected: "is no time of either placement".to_owned(),
+            });
+        }
         if self.timestamp {
             let is_stamp = |w: &str, mark: char| w.starts_with(|c: char| c.is_ascii_digit()) && w.contains(mark);
             cells.parse("timestamp", |w| is_stamp(w, '-').then_some(()), "is not a date")?;

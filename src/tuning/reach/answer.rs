@@ -20,8 +20,8 @@ use crate::{
             reader::Channels,
             rule::Rule,
         },
-        log::lines::Answer,
-        platform::{Gpu, Library, Platform, Version},
+        log::{lines::Answer, words_for},
+        platform::{Gpu, Library, Platform},
         support::SupportMatrix,
         sweep::Sweep,
     },
@@ -276,11 +276,8 @@ fn resolve(
         CallOutcome::Decided { ran, told } => (ran, told),
     };
     let is_plugin = tuner == Some(&LoadedTuner::Plugin);
-    // The tuner interface up to version 2, that of NCCL 2.19 to 2.21, sets what runs whatever the environment says.
-    let tuner_wins = is_plugin
-        && at.library == Some(Library::Nccl)
-        && at.version.is_some_and(|release| release < Version::release(2, 22, 0));
-    let excluded = conf.filter(|_| !tuner_wins).and_then(|answer| excluded(call.collective, answer, at));
+    let excluded =
+        conf.filter(|_| !(is_plugin && at.tuner_wins())).and_then(|answer| excluded(call.collective, answer, at));
     let path = if excluded.is_some() {
         Path::Env
     } else {
@@ -323,7 +320,7 @@ fn path_by_environment(collective: Collective, conf: Option<&ConfAnswer>, at: &S
     if at.variable(NCCL_TUNER_PLUGIN).is_some_and(|plugin| plugin.trim().eq_ignore_ascii_case("none")) {
         return Some((Path::Library, format!("{NCCL_TUNER_PLUGIN}=none: no tuner is loaded")));
     }
-    let name = excluded(collective, conf?, at)?;
+    let name = excluded(collective, conf.filter(|_| !at.tuner_wins())?, at)?;
     Some((Path::Env, format!("{name} excludes what the tuner file asks for")))
 }
 
@@ -346,15 +343,7 @@ fn excluded(collective: Collective, answer: &ConfAnswer, at: &Surroundings) -> O
 /// Whether a list leaves a collective one of its words: `ring,tree`, `^tree`, or `allreduce:ring;…` from NCCL 2.24 on.
 /// `is_own` says whether a word is it; `None` of one that the library does not know, and passes over.
 fn leaves(list: &str, collective: Collective, is_own: &dyn Fn(&str) -> Option<bool>) -> bool {
-    let is_of =
-        |entry: &str| entry.split_once(':').is_some_and(|(name, _)| Collective::parse(name) == Some(collective));
-    let entry = list.split(';').find(|entry| is_of(entry)).or_else(|| list.split(';').next()).unwrap_or_default();
-    let words = match entry.split_once(':') {
-        Some(_) if !is_of(entry) => return true,
-        Some((_, words)) => words,
-        None => entry,
-    };
-    let words = words.trim();
+    let Some(words) = words_for(list, collective).map(str::trim) else { return true };
     let (words, are_excluded) = words.strip_prefix('^').map_or((words, false), |words| (words, true));
     let mut known = words.split(',').filter_map(|word| is_own(word.trim())).peekable();
     known.peek().is_none() || known.any(|is_own| is_own) != are_excluded

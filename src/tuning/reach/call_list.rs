@@ -11,6 +11,7 @@ use super::result::Place;
 use crate::{
     collective::{Collective, Scale},
     text::{Problem, Problems},
+    tuning::data_type::{DataType, is_sum},
     units::Size,
 };
 
@@ -25,8 +26,8 @@ pub struct ListedCall {
     pub scale: Scale,
     /// How often it is called.
     pub calls: u64,
-    /// The data type, by any of its usual names.
-    pub data_type: Option<String>,
+    /// The data type of the message.
+    pub data_type: Option<DataType>,
     /// Whether the operation is the sum.
     pub is_sum: Option<bool>,
     /// The row of the list; `None` for calls that no file lists.
@@ -94,8 +95,14 @@ impl ListReader {
                     "" => 1,
                     calls => calls.parse().map_err(|_error| (4, "is no number of calls"))?,
                 },
-                data_type: Some(cell(5)).filter(|name| !name.is_empty()).map(str::to_owned),
-                is_sum: Some(cell(6)).filter(|name| !name.is_empty()).map(|name| name.eq_ignore_ascii_case("sum")),
+                data_type: match cell(5) {
+                    "" => None,
+                    name => Some(DataType::parse(name).ok_or((5, "is no data type that is known"))?),
+                },
+                is_sum: match cell(6) {
+                    "" => None,
+                    name => Some(is_sum(name).ok_or((6, "is no operation that is known"))?),
+                },
                 place: Some(place),
             })
         };

@@ -7,6 +7,7 @@
 use super::{call_list::ListedCall, result::Path};
 use crate::{
     collective::{Collective, Scale},
+    tuning::data_type::DataType,
     tuning::platform::{Gpu, Library, Platform, Version},
 };
 
@@ -38,6 +39,12 @@ impl Surroundings {
 
     fn number(&self, name: &str) -> Option<i64> {
         self.variable(name)?.trim().parse().ok()
+    }
+
+    /// Whether a tuner that is a plugin sets what runs whatever the environment says: by the interface up to version 2,
+    /// that of NCCL 2.19 to 2.21.
+    pub(super) fn tuner_wins(&self) -> bool {
+        self.library == Some(Library::Nccl) && self.version.is_some_and(|release| release < Version::release(2, 22, 0))
     }
 
     /// Whether the library is RCCL with DDA, as far as is known, and DDA is not switched off.
@@ -110,13 +117,10 @@ fn dda(call: &ListedCall, at: &Surroundings) -> Option<(Path, String)> {
     let of_release_bytes = Platform::dda_bytes(gpu, release)?;
     let asked = at.number("RCCL_DDA_THRESHOLD").and_then(|bytes| u64::try_from(bytes).ok());
     let threshold_bytes = asked.filter(|_| gpu == Gpu::Gfx(0x950)).unwrap_or(of_release_bytes);
-    let element_bytes = match data_type.as_deref() {
+    let element_bytes: u64 = match data_type {
         None => 2,
-        Some(name) => match name.trim().to_ascii_lowercase().as_str() {
-            "float" | "fp32" | "float32" => 4,
-            "half" | "fp16" | "float16" | "bf16" | "bfloat16" => 2,
-            _ => return None,
-        },
+        Some(DataType { name: "fp32" | "fp16" | "bf16", bytes }) => (*bytes).into(),
+        Some(_) => return None,
     };
     let is_cut_evenly = *collective != Collective::AllReduce
         || *size_bytes <= FLAT_BYTES

@@ -141,6 +141,11 @@ pub struct JoinedLogs {
 }
 
 impl JoinedLogs {
+    /// The library and its version, as the first line that names them has it.
+    pub fn library(&self) -> Option<(Library, Option<Version>)> {
+        self.library
+    }
+
     /// Takes a line of a log; the last one is followed by [`Self::finish`].
     pub(in crate::tuning) fn line(&mut self, SpokenLine { before, said }: &SpokenLine<'_>, place: Place) {
         if said.is_empty() {

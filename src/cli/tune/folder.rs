@@ -74,6 +74,9 @@ impl Folder {
                 "{name} holds a campaign already: go on with it by collectune tune --resume {name}, or give another folder"
             ));
         }
+        if path.exists() && !path.is_dir() {
+            return refuse(format!("{} is a file: give -o the name of a folder", path.display()));
+        }
         if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) {
             return refuse(format!("{} is not empty and holds no campaign: give another folder", path.display()));
         }
@@ -83,7 +86,9 @@ impl Folder {
             write_synced(&path.join(SETTINGS), text.as_bytes())?;
             OpenOptions::new().create(true).append(true).open(path.join(JOURNAL))
         };
-        let file = written().map_err(|error| unwritten(path, &error))?;
+        let file = written().map_err(|error| {
+            told(format!("{}: {error}; no campaign was begun: give -o another folder", path.display()))
+        })?;
         Self { path: path.to_owned(), whole_path: whole(path)?, settings, journal: Journal::default(), file }.locked()
     }
 

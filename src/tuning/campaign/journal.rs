@@ -173,7 +173,8 @@ pub enum JournalError {
     },
     /// An entry whose number doesn't follow that of the line before.
     #[error(
-        "line {line}: launch {found} follows launch {before}, where {expected} was expected; restore the line that is missing"
+        "line {line}: launch {found} follows launch {before}, where {expected} was expected; {}",
+        if found < expected { "remove one of the two lines of that launch" } else { "restore the line that is missing" }
     )]
     OutOfOrder {
         /// The line of the journal, from 1.

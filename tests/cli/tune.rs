@@ -643,6 +643,17 @@ fn what_can_not_work_is_said_before_anything_is_spent() {
     assert!(resume(&cluster.path("nothing")).contains("holds no campaign"));
     fs::write(broken.path("campaign/journal.jsonl"), "{\"launch\":1}\n").unwrap();
     assert!(resume(&broken.path("campaign")).contains("journal.jsonl, line 1"));
+    // A launch twice: no line is missing.
+    let first = other.entries("campaign")[0].clone();
+    let line = |launch: u32| Journal::line(&JournalEntry { launch, ..first.clone() });
+    fs::write(other.path("campaign/journal.jsonl"), line(1) + &line(1) + &line(2)).unwrap();
+    let twice = resume(&other.path("campaign"));
+    assert!(
+        twice.contains("line 2: launch 1 follows launch 1, where 2 was expected; remove one of the two"),
+        "{twice}"
+    );
+    fs::write(other.path("campaign/journal.jsonl"), line(1) + &line(3)).unwrap();
+    assert!(resume(&other.path("campaign")).contains("restore the line that is missing"));
     let settings = fs::read_to_string(silent.path("campaign/campaign.json")).unwrap();
     fs::write(
         silent.path("campaign/campaign.json"),
@@ -650,6 +661,12 @@ fn what_can_not_work_is_said_before_anything_is_spent() {
     )
     .unwrap();
     assert!(resume(&silent.path("campaign")).contains("has format 9"));
+    // A file in the place of the folder: no campaign was begun.
+    fs::write(cluster.path("file"), "").unwrap();
+    let file = text(&cluster.tune("file", &[]).stderr);
+    assert!(file.contains("file is a file: give -o the name of a folder") && !file.contains("goes on"), "{file}");
+    let below = text(&cluster.tune("file/below", &[]).stderr);
+    assert!(below.contains("no campaign was begun") && !below.contains("goes on"), "{below}");
     fs::create_dir(cluster.path("full")).unwrap();
     fs::write(cluster.path("full/x"), "").unwrap();
     assert!(text(&cluster.tune("full", &[]).stderr).contains("is not empty and holds no campaign"));
@@ -682,6 +699,84 @@ fn a_simulated_campaign_finds_the_winners_of_its_sweep() {
     let other =
         ["tune", "--simulate", &sweep, "--collective", "all_reduce", "--nodes", "4", "--ranks", "32", "-o", "x"];
     assert!(text(&collectune(&other).stderr).contains("the sweep has no all_reduce on 4 nodes"));
+}
+
+/// A sweep whose configurations all take the same time but for noise, and where `faster` names some of them, a fifth
+/// less.
+fn level_sweep(seed: u64, faster: &str) -> String {
+    let mut stream = Stream::new(seed);
+    let mut noise = |pct: f64| 1.0 + pct / 100.0 * (stream.unit() + stream.unit() + stream.unit() - 1.5);
+    let mut csv =
+        "collective,num_nodes,num_gpus,size_bytes,data_type,redop,time_ip_us,algbw_ip,busbw_ip,errors_ip,algo,proto,\
+                   nchannels,repeat\n"
+            .to_owned();
+    let pairs = ["RING,SIMPLE", "RING,LL", "RING,LL128", "TREE,SIMPLE", "TREE,LL", "TREE,LL128"];
+    let asked = pairs.iter().flat_map(|pair| ["8", "32"].map(|channels| format!("{pair},{channels}")));
+    let asked: Vec<String> = std::iter::once("DEFAULT,DEFAULT,-1".to_owned()).chain(asked).collect();
+    for (repeat, asked) in (0..3).flat_map(|repeat| asked.iter().map(move |asked| (repeat, asked))) {
+        let level = noise(0.4) * if asked.starts_with(faster) { 0.8 } else { 1.0 };
+        for size in (12..=20).map(|log2| 1_u64 << log2) {
+            let time_us = (30.0 + size as f64 / 50_000.0) * level * noise(0.5);
+            let algbw = size as f64 / time_us / 1e3;
+            let busbw = algbw * 1.875;
+            csv += &format!(
+                "all_reduce_perf,2,16,{size},float,sum,{time_us:.2},{algbw:.4},{busbw:.4},0,{asked},{repeat}\n"
+            );
+        }
+    }
+    csv
+}
+
+#[test]
+fn a_campaign_in_which_nothing_is_faster_deploys_nothing() {
+    let folder = TempDir::new().unwrap();
+    let readers: [&[&str]; 3] = [
+        &[],
+        // The file has the rows of the library's own table as well.
+        &["--gpu", "gfx950"],
+        // This reader can't keep the default: its file names the best known at every size.
+        &["--library", "nccl", "--gpu", "h100", "--without-ab"],
+    ];
+    for (seed, more) in (1..=2).flat_map(|seed| readers.iter().map(move |more| (seed, more))) {
+        let sweep = write(&folder, "level.csv", level_sweep(seed, "none"));
+        let campaign = folder.path().join(format!("campaign{}_{seed}", more.len()));
+        let at = campaign.display().to_string();
+        let arguments = ["tune", "--simulate", &sweep, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16"];
+        let out = ended(&collectune(&[&arguments[..], more, &["--without-prior", "-o", &at]].concat()), 0);
+        assert!(
+            out.contains("Deploy no tuner file: nothing was seen to be faster than the default"),
+            "{more:?}: {out}"
+        );
+        assert!(!out.contains("export ") && !campaign.join("tuned.conf").exists(), "{more:?}: {out}");
+        assert!(!campaign.join("candidate.conf").exists(), "{more:?}");
+    }
+}
+
+#[test]
+fn launches_that_no_ab_needs_serve_the_search_and_what_is_left_is_said() {
+    let folder = TempDir::new().unwrap();
+    let tune = |name: &str, faster: &str| {
+        let sweep = write(&folder, &format!("{name}.csv"), level_sweep(4, faster));
+        let campaign = folder.path().join(name);
+        let at = campaign.display().to_string();
+        let arguments = ["tune", "--simulate", &sweep, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16"];
+        let out = collectune(&[&arguments[..], &["--without-prior", "--launches", "34", "-o", &at]].concat());
+        let entries = Journal::parse(&fs::read_to_string(campaign.join("journal.jsonl")).unwrap()).unwrap().entries;
+        (ended(&out, 0), entries)
+    };
+    // Beside the launches of both A/Bs there is room for nine, after which nothing was launched often enough to be
+    // faster beyond noise.
+    let (out, entries) = tune("faster", "TREE,SIMPLE");
+    assert!(out.contains("tuned.conf: ") && out.contains("confirmed by the A/B"), "{out}");
+    assert!(entries.iter().filter(|entry| entry.phase == Phase::Ab).count() >= 9, "{out}");
+    // Nothing is found: the search goes on while an A/B could still confirm what it finds, and says what is left.
+    let (out, entries) = tune("level", "none");
+    assert!(entries.len() > 9 && entries.len() <= 25, "{}", entries.len());
+    let left = format!("{} of 34 launches not spent", 34 - entries.len());
+    assert!(out.contains("Deploy no tuner file") && out.contains(&left), "{out}");
+    // It stays so when it is resumed.
+    let at = folder.path().join("level").display().to_string();
+    assert!(ended(&collectune(&["tune", "--resume", &at]), 0).contains(&left));
 }
 
 #[test]

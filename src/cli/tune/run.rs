@@ -4,6 +4,7 @@ use std::{
     cell::RefCell,
     collections::BTreeMap,
     fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -35,10 +36,10 @@ use crate::{
         },
         aggregate::Target,
         campaign::{
-            CampaignSettings, Job,
+            Budget, CampaignSettings, Job,
             best::BestSoFar,
             history,
-            journal::{JournalEntry, LaunchOutcome, Phase, Requested},
+            journal::{Journal, JournalEntry, LaunchOutcome, Phase, Requested},
             next::{self, NextLaunch, SearchStep},
             play::{PlayedLaunch, Player},
         },
@@ -191,6 +192,10 @@ impl Campaign {
             return refuse("nothing was measured that can be compared: the notes above say why");
         }
         self.write_report(&learnt)?;
+        // What an earlier end of this campaign has left is not to be deployed any more.
+        if matches!(deployed, Deployment::None(_)) {
+            remove(&self.folder.file(TUNED))?;
+        }
         self.say_end(&deployed)
     }
 
@@ -450,10 +455,14 @@ impl Campaign {
     }
 
     /// Writes the tuner file of what is to be deployed by now, for the A/B. Nothing where nothing is better than the
-    /// default.
+    /// default beyond noise, whatever the best known is that a reader without the default would be given.
     fn write_candidate(&self, measured: &Measured) -> Result<(), CliError> {
         let Some(loaded) = measured.loaded() else { return Ok(()) };
         let settings = &self.folder.settings;
+        let path = self.folder.file(CANDIDATE);
+        if !next::has_gain(settings, loaded)? {
+            return remove(&path);
+        }
         let platform = settings.platform;
         let told = loaded.platform().filter(|told| told.library == platform.library).unwrap_or_default();
         let options = ExportOptions {
@@ -471,8 +480,8 @@ impl Campaign {
         export.warnings.iter().for_each(|warning| terminal::say("warning", warning));
         export.refusals.iter().for_each(|refusal| terminal::say("warning", &refusal.message()));
         match export.files.first() {
-            Some(file) => save::save("tuner file", &self.folder.file(CANDIDATE), &file.text),
-            None => Ok(()),
+            Some(file) => save::save("tuner file", &path, &file.text),
+            None => remove(&path),
         }
     }
 
@@ -510,13 +519,13 @@ impl Campaign {
             return Ok(Deployment::None("nothing was seen to be faster than the default beyond noise".to_owned()));
         }
         let whole = fs::read_to_string(&candidate).map_err(|error| told(format!("{CANDIDATE}: {error}")))?;
-        if self.folder.settings.ab.is_none() {
-            return self.deployed(&whole, "not confirmed by an A/B");
-        }
-        if !whole.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
+        if !has_rules(&whole) {
             return Ok(Deployment::None(format!(
                 "no gain over the default is beyond noise by enough for a rule ({CANDIDATE})"
             )));
+        }
+        if self.folder.settings.ab.is_none() {
+            return self.deployed(&whole, "not confirmed by an A/B");
         }
         if own_rules(&self.folder.settings, &whole) == 0 {
             return self.deployed(&whole, "not confirmed by an A/B, which can't judge the rules of this reader");
@@ -638,7 +647,8 @@ impl Campaign {
         let name = self.folder.path().display();
         let made = history::summary(&self.folder.journal);
         let took = duration::words(self.folder.journal.seconds());
-        let mut text = format!("{made} in {took}; the report is {name}/{REPORT}\n");
+        let unspent = unspent(&self.folder.settings.budget, &self.folder.journal);
+        let mut text = format!("{made} in {took}{unspent}; the report is {name}/{REPORT}\n");
         match deployment {
             Deployment::File { rules, how } => {
                 text += &format!(
@@ -660,6 +670,35 @@ fn is_of_campaign(settings: &CampaignSettings, rule: &RuleRange) -> bool {
         rule.is_about(&RunScale { collective: Some(job.collective), nodes, ranks })
     };
     !rule.is_built_in && settings.jobs.iter().any(is_about)
+}
+
+/// What is left of a budget, as a part of a sentence; nothing where it is spent, or there is none.
+fn unspent(budget: &Budget, journal: &Journal) -> String {
+    let launches = budget.launches.and_then(|most| {
+        let left = most.saturating_sub(journal.entries.len() as u32);
+        (left > 0).then(|| format!("{left} of {}", count(most.into(), "launch")))
+    });
+    let time = budget.seconds.and_then(|most| {
+        let left = most - journal.seconds();
+        (left >= 1.0).then(|| format!("{} of {}", duration::words(left), duration::words(most)))
+    });
+    let left: Vec<String> = launches.into_iter().chain(time).collect();
+    if left.is_empty() { String::new() } else { format!(", {} not spent", left.join(" and ")) }
+}
+
+/// Whether a tuner file says anything besides the rows of the library's own table.
+fn has_rules(conf: &str) -> bool {
+    let is_said = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let built_in = ab::rules::of_conf(conf.as_bytes()).iter().filter(|rule| rule.is_built_in).count();
+    conf.lines().filter(is_said).count() > built_in
+}
+
+/// Removes a file, if it is there.
+fn remove(path: &Path) -> Result<(), CliError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(told(format!("{}: {error}", path.display()))),
+        _ => Ok(()),
+    }
 }
 
 /// How many rules of a tuner file are about what the campaign tunes.

@@ -4,7 +4,9 @@
 //! planner expects the most, over all collectives and scales; the default again among them, so that a drift is seen.
 //! Where nothing is left that is worth a launch, or the budget would not do for more, what is to be deployed and the
 //! default are repeated until each was measured [`CampaignSettings::repeats`] times, and what is tied with it as often
-//! as that may decide. Nothing is remembered besides the journal and the logs.
+//! as that may decide. The launches of the A/B are kept for it, but where there is nothing to deploy yet, they serve the
+//! search as well, up to those without which no A/B could confirm what it finds. Nothing is remembered besides the
+//! journal and the logs.
 
 use super::{
     CampaignSettings, Job,
@@ -15,8 +17,10 @@ use crate::{
     progress::Progress,
     tuning::{
         ab::script::{AbArm, balanced_order},
+        decision::Decision,
         loaded::LoadedTuning,
         plan::{PlanQuestion, PlannedLaunch, Reason},
+        result::Recommendation,
         study::TuningStudyError,
         sweep::Sweep,
     },
@@ -27,6 +31,9 @@ const REFERENCE_EVERY: usize = 6;
 
 /// The most launches of one configuration.
 const MAX_REPEATS: u32 = 9;
+
+/// The runs of each arm without which an A/B judges no rule.
+const LEAST_AB_RUNS: u32 = 3;
 
 /// The launches of the default that may fail in a row before the campaign gives up.
 const MAX_FAILED_DEFAULTS: usize = 2;
@@ -103,6 +110,23 @@ pub fn ab_launches(settings: &CampaignSettings) -> u32 {
     settings.ab.as_ref().map_or(0, |ab| arms * ab.repeats * settings.jobs.len() as u32)
 }
 
+/// The launches without which the A/B of a campaign can confirm nothing.
+fn least_ab_launches(settings: &CampaignSettings) -> u32 {
+    settings.ab.as_ref().map_or(0, |ab| 3 * ab.repeats.min(LEAST_AB_RUNS) * settings.jobs.len() as u32)
+}
+
+/// Whether there is something to deploy: a configuration of a job that is tuned, whose gain over the default is beyond
+/// noise.
+///
+/// # Errors
+/// Returns an error if the trained model can't be evaluated.
+pub fn has_gain(settings: &CampaignSettings, loaded: &LoadedTuning) -> Result<bool, TuningStudyError> {
+    let is_tuned = |r: &Recommendation| {
+        settings.jobs.iter().any(|job| (job.collective, job.scale) == (r.workload.collective, r.workload.scale))
+    };
+    Ok(loaded.study.to_deploy()?.iter().any(|r| r.decision == Decision::Deploy && is_tuned(r)))
+}
+
 /// What the search of a campaign does next. `loaded` are the measurements of its logs; `None` before there are any.
 /// `elsewhere` are those of earlier campaigns, which say only what to expect.
 ///
@@ -136,26 +160,22 @@ pub fn search(
     let mut why = Vec::new();
     let wanted = state.wanted(loaded)?;
     let missing: u32 = wanted.iter().map(|(_, _, launches)| launches).sum();
-    if left.is_within(missing + 1 + ab_launches(settings)) {
-        let mut best: Option<NextLaunch> = None;
-        for job in &settings.jobs {
-            if let Some(launch) = state.reference(*job, Phase::Search) {
-                return Ok(SearchStep::Launch(launch));
-            }
-            let worth = |launch: &NextLaunch| launch.expected_pct.unwrap_or(f64::INFINITY);
-            match state.gain(*job, loaded, progress)? {
-                Ok(launch) if best.as_ref().is_none_or(|best| worth(&launch) > worth(best)) => best = Some(launch),
-                Ok(_) => {}
-                Err(notes) => why.extend(notes),
-            }
-        }
-        if let Some(launch) = best {
-            return Ok(SearchStep::Launch(launch));
+    let may_deploy = state.may_deploy(loaded)?;
+    let is_searched = left.is_within(missing + 1 + ab_launches(settings));
+    if is_searched {
+        match state.most_gain(loaded, progress)? {
+            Ok(launch) => return Ok(SearchStep::Launch(launch)),
+            Err(notes) => why.extend(notes),
         }
     } else {
-        why.push("The rest of the budget is for repeating what is to be deployed, and for the A/B".to_owned());
+        let rest = match may_deploy {
+            true => "The rest of the budget is for repeating what is to be deployed, and for the A/B",
+            false => "The rest of the budget would do for an A/B alone, and nothing is to be deployed",
+        };
+        why.push(rest.to_owned());
     }
-    if !left.is_within(1 + ab_launches(settings)) {
+    let reserve = if may_deploy { ab_launches(settings) } else { least_ab_launches(settings) };
+    if !left.is_within(1 + reserve) {
         return Ok(SearchStep::Done(why));
     }
     if let Some(launch) = settings.jobs.iter().find_map(|job| state.reference(*job, Phase::Confirm)) {
@@ -171,6 +191,12 @@ pub fn search(
         };
         let why = format!("{what}: to be measured {times} times");
         return Ok(SearchStep::Launch(state.launch(Phase::Confirm, job, requested, why)));
+    }
+    if !is_searched {
+        match state.most_gain(loaded, progress)? {
+            Ok(launch) => return Ok(SearchStep::Launch(launch)),
+            Err(notes) => why = notes,
+        }
     }
     for job in &settings.jobs {
         if let Some(launch) = state.tie(*job, loaded, progress)? {
@@ -311,6 +337,33 @@ impl SearchState<'_> {
         });
         let why = || format!("{job}: {}", self.settings.worth.end());
         Ok(found.ok_or_else(|| vec![why()]))
+    }
+
+    /// The launch from which the most is expected over all jobs, the default first where it is due; or why none is worth
+    /// it.
+    fn most_gain(
+        &self,
+        loaded: &LoadedTuning,
+        progress: &mut dyn Progress,
+    ) -> Result<Result<NextLaunch, Vec<String>>, TuningStudyError> {
+        let worth = |launch: &NextLaunch| launch.expected_pct.unwrap_or(f64::INFINITY);
+        let (mut best, mut why): (Option<NextLaunch>, Vec<String>) = (None, Vec::new());
+        for job in &self.settings.jobs {
+            if let Some(launch) = self.reference(*job, Phase::Search) {
+                return Ok(Ok(launch));
+            }
+            match self.gain(*job, loaded, progress)? {
+                Ok(launch) if best.as_ref().is_none_or(|best| worth(&launch) > worth(best)) => best = Some(launch),
+                Ok(_) => {}
+                Err(notes) => why.extend(notes),
+            }
+        }
+        Ok(best.ok_or(why))
+    }
+
+    /// Whether there is something to deploy, or the model was not asked yet.
+    fn may_deploy(&self, loaded: &LoadedTuning) -> Result<bool, TuningStudyError> {
+        Ok(loaded.study.recommendations().is_empty() || has_gain(self.settings, loaded)?)
     }
 
     /// What is to be deployed and the default, where they were measured too few times, with the launches that are

@@ -294,6 +294,20 @@ impl Machine {
         self.gpus.iter().enumerate().rev().map(|(place, gpu)| (gpu.busid.as_str(), place)).compact_collect()
     }
 
+    /// What a GPU can send to another through what all share: NVLink switches, or PCIe where one of the two has no
+    /// other links. Every port divides its bandwidth equally among those that it leads to, and between two GPUs the
+    /// smaller share counts, so that neither port is overloaded. `on_switch` GPUs have links to switches.
+    fn shared_gbps(&self, from: &Gpu, to: &Gpu, on_switch: u32, rates: &Rates) -> f64 {
+        if from.to_switches > 0 && to.to_switches > 0 {
+            let port = |gpu: &Gpu| rates.link_gbps(&gpu.generation) * f64::from(gpu.to_switches);
+            return port(from).min(port(to)) / f64::from(on_switch.max(2) - 1);
+        }
+        if from.is_linked() && to.is_linked() {
+            return 0.0;
+        }
+        from.pci_gbps.min(to.pci_gbps) / f64::from((self.gpus.len() as u32).max(2) - 1)
+    }
+
     /// The machine's links as a topology, with notes: XGMI or NVLink between GPUs; where there is neither, PCIe, whose
     /// lanes all share. Several nodes are connected by a switch, unrolled: a GPU reaches the same GPU of every other
     /// node through its port.
@@ -309,7 +323,7 @@ impl Machine {
         let mut notes = Vec::new();
         let (mut unknown, mut unlinked, mut guessed) = (0, 0, Vec::<&str>::new());
         let mut inside: Vec<Link> = Vec::new();
-        let others = f64::from(count.max(2) - 1);
+        let on_switch = self.gpus.iter().filter(|gpu| gpu.to_switches > 0).count() as u32;
         let places = self.places();
         for (from, gpu) in (0..).zip(&self.gpus) {
             let mut link = |to: u32, bandwidth: f64| {
@@ -332,11 +346,12 @@ impl Machine {
                     None => unknown += 1,
                 }
             }
-            if gpu.to_switches > 0 {
-                (0..count).for_each(|to| link(to, per_link * f64::from(gpu.to_switches) / others));
-            } else if gpu.neighbours.is_empty() {
-                (0..count).for_each(|to| link(to, gpu.pci_gbps / others));
+            for (to, other) in (0..).zip(&self.gpus) {
+                link(to, self.shared_gbps(gpu, other, on_switch, rates));
             }
+        }
+        if on_switch > 2 {
+            notes.push(generate::unrolled("NVLink switch", on_switch - 1, "a GPU"));
         }
         for generation in guessed {
             let guess = rates.link_gbps(generation);

@@ -231,38 +231,6 @@ impl Kind {
 }
 
 impl Kind {
-    /// A note about contention in a form whose switches are unrolled into links: what the links share.
-    pub fn contention(&self) -> Option<String> {
-        match self {
-            Self::Switch(nodes) => Some(format!(
-                "The switch is unrolled: each of the {} links out of a node has an equal share of its port's bandwidth, so no \
-                 port carries more than it can; what sends to few nodes at once could be faster through the switch",
-                nodes - 1
-            )),
-            Self::FatTree { leaves, nodes, over } => {
-                let all = leaves * nodes;
-                let above = if *over > 1 && over * (all - nodes) > all - 1 {
-                    format!(
-                        "between leaves each pair of nodes has 1/{} of a port, as a leaf has {over} times less bandwidth upwards \
-                         than to its nodes, and all {} nodes of other leaves share it",
-                        over * (all - nodes),
-                        all - nodes
-                    )
-                } else {
-                    "leaves have as much bandwidth upwards as to their nodes, so that nothing contends above".to_owned()
-                };
-                Some(format!(
-                    "The switches are unrolled: each of the {} links out of a node has an equal share of its port's bandwidth; \
-                     {above}; what sends to few nodes at once could be faster through the switches",
-                    all - 1
-                ))
-            }
-            _ => None,
-        }
-    }
-}
-
-impl Kind {
     /// Whether some links can be slower than others.
     pub fn has_slow_links(&self) -> bool {
         matches!(
@@ -270,6 +238,21 @@ impl Kind {
             Self::Mesh(_) | Self::Torus(_) | Self::FatTree { .. } | Self::TwoGroups { .. } | Self::Random { .. }
         )
     }
+}
+
+/// A note about the contention in a switch that is unrolled into links: of these many out of each node.
+pub(super) fn unrolled(switch: &str, links: u32, node: &str) -> String {
+    format!(
+        "The {switch} is unrolled: each of the {links} links out of {node} has an equal share of its port's bandwidth, or of \
+         the receiver's where that is less, so no port carries more than it can; what sends to few nodes at once could be \
+         faster through the switch"
+    )
+}
+
+/// Among how many links a fat tree divides a port, or what a leaf has upwards, between nodes of different leaves. The
+/// nodes of a leaf divide its uplink among all nodes of the other leaves.
+fn share_above(leaves: u32, nodes: u32, over: u32) -> u32 {
+    (over * (leaves * nodes - nodes)).max(leaves * nodes - 1)
 }
 
 impl Recipe {
@@ -284,6 +267,43 @@ impl Recipe {
             slow_latency_ns: between.then_some(1000.0),
             unit: Unit::Gib,
         }
+    }
+
+    /// A note about contention in a form whose switches are unrolled into links: what the links share.
+    pub fn contention(&self) -> Option<String> {
+        match self.kind {
+            Kind::Switch(nodes) => Some(unrolled("switch", nodes - 1, "a node")),
+            Kind::FatTree { leaves, nodes, over } => {
+                let (links, others) = (leaves * nodes - 1, leaves * nodes - nodes);
+                let share = share_above(leaves, nodes, over);
+                let of_slow = if self.has_slower_links() { "the slow bandwidth" } else { "a port" };
+                let above = if share > links {
+                    format!(
+                        "between leaves each pair of nodes has 1/{share} of {of_slow}, as a leaf has {over} times less bandwidth \
+                         upwards than to its nodes, and all {others} nodes of other leaves share it"
+                    )
+                } else if self.has_slower_links() {
+                    format!("between leaves each pair of nodes has 1/{share} of {of_slow}")
+                } else {
+                    "leaves have as much bandwidth upwards as to their nodes, so that nothing contends above".to_owned()
+                };
+                let within = if self.has_slower_links() {
+                    format!("each of the {} links out of a node within its leaf has 1/{links}", nodes - 1)
+                } else {
+                    format!("each of the {links} links out of a node has an equal share")
+                };
+                Some(format!(
+                    "The switches are unrolled: {within} of its port's bandwidth; {above}; what sends to few nodes at once could \
+                     be faster through the switches"
+                ))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether links that can be slower have another bandwidth than the others.
+    fn has_slower_links(&self) -> bool {
+        self.slow_bandwidth.is_some_and(|slow| slow != self.bandwidth)
     }
 
     /// Generates the topology.
@@ -335,8 +355,7 @@ impl Recipe {
                 for from in 0..nodes {
                     for to in (0..nodes).filter(|to| *to != from) {
                         let is_above = from / below != to / below;
-                        // The nodes of a leaf divide its uplink among all nodes of the other leaves.
-                        let share = if is_above { (over * (nodes - below)).max(nodes - 1) } else { nodes - 1 };
+                        let share = if is_above { share_above(*leaves, *below, *over) } else { nodes - 1 };
                         maker.shared(from, to, share, is_above);
                     }
                 }

@@ -134,7 +134,7 @@ impl Study {
                 topology
             }
             Source::Made(recipe) => {
-                notes.extend(recipe.kind.contention());
+                notes.extend(recipe.contention());
                 recipe.make()?
             }
             Source::Edited(topology) => topology,

@@ -152,8 +152,9 @@ pub(super) fn topology(path: &Path, wanted: &WantedArguments, nodes: Option<u32>
             _ => &["slow_latency", "slow_bandwidth", "rate", "merge", "nodes"],
         };
         arguments::refuse_unused(unused, &format!(": {name} is a form without that"))?;
-        terminal::say_notes(recipe.kind.contention());
-        return Ok(wanted.links.recipe(recipe).make()?);
+        let recipe = wanted.links.recipe(recipe);
+        terminal::say_notes(recipe.contention());
+        return Ok(recipe.make()?);
     }
     let text = files::text(path)?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();

@@ -13,6 +13,7 @@ use collectune::{
     schedule::synthesize::Method,
     topology::{
         conditions::CollectiveRequest,
+        dump::{self, Dump, Rates},
         export::{Form, topology_csv},
         generate::{Kind, Recipe},
         model::{Link, Topology, Unit},
@@ -623,5 +624,115 @@ proptest! {
         seed in 0_u64..100,
     ) {
         is_the_same_after_saving(&topology, collective, chunks, root, seed);
+    }
+}
+
+/// A node of H100s with so many links to NVLink switches each.
+fn switched(links: &[u32]) -> String {
+    let gpu = |(dev, links): (usize, &u32)| {
+        format!(
+            "<pci busid=\"0000:{dev}5:00.0\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><gpu dev=\"{dev}\" sm=\"90\">\
+             <nvlink target=\"0000:c1:00.0\" count=\"{links}\" tclass=\"0x068000\"/></gpu></pci>"
+        )
+    };
+    let gpus: String = links.iter().enumerate().map(gpu).collect();
+    format!("<system version=\"1\"><cpu numaid=\"0\">{gpus}</cpu></system>")
+}
+
+#[test]
+fn no_port_of_a_dump_with_nvlink_switches_is_overloaded_and_the_switch_is_named() {
+    let ports = [18.0, 18.0, 4.0].map(|links| links * Rates::default().link_gbps("sm_90"));
+    let Dump::Machine(machine) = dump::read(&switched(&[18, 18, 4])).unwrap() else { panic!() };
+    let (topology, _) = machine.topology("node", &Rates::default()).unwrap();
+    for (node, port) in (0..).zip(ports) {
+        let sum = |is_its: &dyn Fn(&Link) -> bool| -> f64 {
+            topology.links.iter().filter(|link| is_its(link)).map(|link| link.bandwidth).sum()
+        };
+        let (out, into) = (sum(&|link| link.from == node), sum(&|link| link.to == node));
+        assert!(out <= port * 1.000_001 && into <= port * 1.000_001, "{node}: {out} and {into} of {port}");
+    }
+    let folder = TempDir::new().unwrap();
+    let node = write(&folder, "node.xml", switched(&[18, 18, 4]));
+    let output = collectune(&["topology", "synthesize", &node, "--collective", "gather", "--root", "2", "--json"]);
+    let found: Value = serde_json::from_str(&ended(&output, 0)).unwrap();
+    // Two chunks go through four links of 20.6 GB/s, beside the latency.
+    let least_ns = 700.0 + 2.0 * 1_048_576.0 / ports[2];
+    assert!(found["time_ns"].as_f64().unwrap() >= least_ns * 0.999_999, "{found}");
+    let said = text(&output.stderr);
+    assert!(said.contains("The NVLink switch is unrolled: each of the 2 links out of a GPU"), "{said}");
+    assert!(said.contains("could be faster through the switch"), "{said}");
+    // A GPU without links of its own is reached over PCIe, in both directions.
+    let bare = switched(&[18, 18, 4]).replace("<nvlink target=\"0000:c1:00.0\" count=\"4\" tclass=\"0x068000\"/>", "");
+    let Dump::Machine(machine) = dump::read(&bare).unwrap() else { panic!() };
+    let (topology, _) = machine.topology("node", &Rates::default()).unwrap();
+    assert_eq!(topology.links.len(), 6);
+    assert!(topology.links.iter().all(|link| (link.from == 2 || link.to == 2) == (link.bandwidth < 40.0)));
+}
+
+#[test]
+fn what_a_fat_tree_says_of_its_links_holds_for_slow_ones_too() {
+    let said = |arguments: &[&str]| {
+        let output = collectune(&[&["topology", "synthesize"], arguments, &["--time-limit", "100ms"]].concat());
+        ended(&output, 0);
+        text(&output.stderr)
+    };
+    let equal = said(&["fattree:2x4"]);
+    assert!(equal.contains("each of the 7 links out of a node has an equal share of its port's bandwidth"), "{equal}");
+    assert!(equal.contains("nothing contends above"), "{equal}");
+    let slow = said(&["fattree:2x4", "--slow-bandwidth", "5"]);
+    assert!(!slow.contains("nothing contends above") && !slow.contains("equal share"), "{slow}");
+    assert!(
+        slow.contains("each of the 3 links out of a node within its leaf has 1/7 of its port's bandwidth"),
+        "{slow}"
+    );
+    assert!(slow.contains("between leaves each pair of nodes has 1/7 of the slow bandwidth"), "{slow}");
+    let over = said(&["fattree:2x4:3", "--slow-bandwidth", "5"]);
+    assert!(over.contains("between leaves each pair of nodes has 1/12 of the slow bandwidth"), "{over}");
+}
+
+#[test]
+fn a_time_that_a_schedule_does_not_take_is_a_fault() {
+    let folder = TempDir::new().unwrap();
+    let graph = write(
+        &folder,
+        "ring.csv",
+        "4\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,2,500,50\n2,3,500,50\n3,0,500,50\n",
+    );
+    let schedule = path(&folder, "schedule.csv");
+    ended(&collectune(&["topology", "synthesize", &graph, "-o", &schedule]), 0);
+    let right = std::fs::read_to_string(&schedule).unwrap();
+    assert!(right.contains("Collective Time,60093.75,ns"), "{right}");
+    let verify = |claimed: &str, code: i32| {
+        let file = write(&folder, "claimed.csv", right.replace("Collective Time,60093.75,ns", claimed));
+        let output = collectune(&["topology", "verify", &file, "--graph", &graph, "--json"]);
+        let found: Value = serde_json::from_str(&ended(&output, code)).unwrap();
+        assert_eq!(found["verified"], code == 0, "{claimed}: {found}");
+        let people = ended(&collectune(&["topology", "verify", &file, "--graph", &graph]), code);
+        assert_eq!(people.contains("Nothing is wrong with it"), code == 0, "{people}");
+        (found["faults"].to_string(), people)
+    };
+    for wrong in ["Collective Time,50000,ns", "Collective Time,60095.75,ns", "Collective Time,70,us"] {
+        let (faults, people) = verify(wrong, 3);
+        assert!(faults.contains("its last transfer ends at 60.094 µs") && people.contains("It can be run"), "{people}");
+        assert!(people.contains("- its collective time is said to be"), "{people}");
+    }
+    for rounded in ["Collective Time,60094,ns", "Collective Time,60093750,ps", "Collective Time,60.0938,us"] {
+        verify(rounded, 0);
+    }
+    // Without times only the order of the transfers is known: some may wait, and none can end earlier.
+    let bare: String = right
+        .replace("Chunks (ID:ns:ns)", "Chunks")
+        .lines()
+        .map(|line| {
+            let cells = line.split(',').map(|cell| match cell.split(':').collect::<Vec<_>>()[..] {
+                [chunk, _, _] => chunk,
+                _ => cell,
+            });
+            cells.collect::<Vec<_>>().join(",") + "\n"
+        })
+        .collect();
+    for (claimed, code) in [("50000", 3), ("60093.75", 0), ("70000", 0)] {
+        let file = write(&folder, "bare.csv", bare.replace("60093.75", claimed));
+        ended(&collectune(&["topology", "verify", &file, "--graph", &graph]), code);
     }
 }

@@ -83,6 +83,13 @@ pub fn verify(result: &ResultFile, topology: &Topology, request: &CollectiveRequ
     // A phase that runs twice, as in an all_reduce, counts twice.
     let bounds: u64 = problem.bounds().iter().map(Bounds::time).sum::<u64>() * problem.repetitions();
     let bound_ns = clock.ns(bounds);
+    let claimed = result.claimed_ns.filter(|claimed| is_another_time(*claimed, time_ns));
+    // A file that has only the order of its transfers may mean to wait with some, but can't end earlier.
+    let wrong_claim = claimed.filter(|claimed| faults.is_empty() && (result.has_times() || *claimed < time_ns));
+    let wrong_claim = wrong_claim.map(|claimed| {
+        let (claimed, ends) = (listing::time(claimed), listing::time(time_ns));
+        format!("its collective time is said to be {claimed}, and its last transfer ends at {ends}")
+    });
     let mut sentences = vec![format!(
         "{} ({}): {}, {}.",
         request.words(),
@@ -90,23 +97,26 @@ pub fn verify(result: &ResultFile, topology: &Topology, request: &CollectiveRequ
         count(schedule.transfers.len() as u64, "transfer"),
         listing::time(time_ns)
     )];
-    if faults.is_empty() && bounds == 0 {
+    if let Some(fault) = faults.first() {
+        sentences.push(format!("It can't be run: {fault}."));
+    } else if let Some(claim) = &wrong_claim {
+        sentences.push(format!("It can be run, but {claim}."));
+    } else if bounds == 0 {
         sentences.push("Nothing is wrong with it; nothing has to be sent.".to_owned());
-    } else if faults.is_empty() {
+    } else {
         let ratio = time_ns / bound_ns;
         sentences.push(format!(
             "Nothing is wrong with it; it takes {ratio:.3} times the bound of {}.",
             listing::time(bound_ns)
         ));
-    } else {
-        sentences.push(format!("It can't be run: {}.", faults[0]));
     }
-    if let Some(claimed) = result.claimed_ns.filter(|claimed| (claimed - time_ns).abs() > 1.0) {
+    let timeline = if faults.is_empty() { timeline(&problem, &schedule, &clock) } else { None };
+    if let Some(claimed) = claimed.filter(|_| wrong_claim.is_none()) {
         sentences.push(format!("It says that it takes {}.", listing::time(claimed)));
     }
+    faults.extend(wrong_claim);
     sentences.extend(result.notes.iter().map(|note| format!("{note}.")));
     sentences.extend(other_links(result, topology));
-    let timeline = if faults.is_empty() { timeline(&problem, &schedule, &clock) } else { None };
     Ok(Verified {
         dialect: result.dialect.to_owned(),
         sentences,
@@ -117,6 +127,14 @@ pub fn verify(result: &ResultFile, topology: &Topology, request: &CollectiveRequ
         claimed_ns: result.claimed_ns,
         timeline,
     })
+}
+
+/// Whether a file claims another time than its schedule takes, beyond the rounding of programs that write whole
+/// nanoseconds, or the six digits of a C++ stream.
+fn is_another_time(claimed_ns: f64, time_ns: f64) -> bool {
+    const WHOLE_NS: f64 = 1.0;
+    const SIX_DIGITS: f64 = 5e-6;
+    (claimed_ns - time_ns).abs() > WHOLE_NS.max(SIX_DIGITS * time_ns)
 }
 
 /// A message with the number of the result's links that differ from those of the topology.

@@ -4,7 +4,10 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::kernel::{Dataset, Kernel, first_equals};
+use super::{
+    kernel::{Dataset, Kernel, first_equals},
+    read::STANDARD,
+};
 use crate::units::count;
 
 /// A finding about a run's kernels or columns.
@@ -25,6 +28,13 @@ pub enum Check {
         of: u64,
         /// The line number of the first of them.
         first_line: u64,
+    },
+    /// Standard metrics that the run lacks: the published model was given all of them.
+    Missing {
+        /// Their names.
+        metrics: Vec<String>,
+        /// The number of all standard metrics.
+        of: u64,
     },
     /// A column has one value in all rows: it is dropped.
     Constant {
@@ -114,6 +124,14 @@ impl Check {
                  collective and alone: are both in the same unit?",
                 count(*kernels, "kernel")
             ),
+            Self::Missing { metrics, of } => format!(
+                "{} of the {of} standard metrics {} missing ({}): all models learn without {}, also boosted trees with the \
+                 published settings, which as published had all {of}",
+                metrics.len(),
+                if metrics.len() == 1 { "is" } else { "are" },
+                metrics.join(", "),
+                if metrics.len() == 1 { "it" } else { "them" }
+            ),
             Self::Constant { column, value } => {
                 format!("{column} is {value} in every row: it says nothing and is dropped")
             }
@@ -184,6 +202,7 @@ pub fn check(dataset: &Dataset) -> Vec<Check> {
         checks.push(Check::OneName { name: first.name.clone() });
     }
     checks.extend(equal(&overlapped, dataset.standard_metrics()));
+    checks.extend(missing(dataset));
     let column = |index: usize| overlapped.iter().map(move |kernel| kernel.metrics[index]);
     for (index, name) in dataset.columns.iter().enumerate() {
         let (least, most) = column(index).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), v| (l.min(v), m.max(v)));
@@ -210,6 +229,13 @@ pub fn check(dataset: &Dataset) -> Vec<Check> {
         checks.push(Check::LittleOverlap { kernels: little.len() as u64, extreme });
     }
     checks
+}
+
+/// The standard metrics that a run lacks.
+fn missing(dataset: &Dataset) -> Option<Check> {
+    let names = STANDARD.iter().map(|(name, _)| (*name).to_owned());
+    let metrics: Vec<String> = names.filter(|name| !dataset.columns.contains(name)).collect();
+    (!metrics.is_empty()).then_some(Check::Missing { metrics, of: STANDARD.len() as u64 })
 }
 
 /// The share of kernels that may have the name and the times of an earlier one by chance: times are whole clock ticks.
@@ -251,7 +277,7 @@ fn equal(overlapped: &[&Kernel], metrics: usize) -> Vec<Check> {
 }
 
 fn is_share(column: &str) -> bool {
-    super::read::STANDARD.iter().any(|(name, _)| *name == column)
+    STANDARD.iter().any(|(name, _)| *name == column)
 }
 
 /// Pearson's correlation; `None` where one of the two is constant, or there are fewer than two pairs.

@@ -30,7 +30,7 @@ pub enum Kind {
     GlobalFactor,
     /// Every kernel has the median slowdown of its name.
     NameMedian,
-    /// Gradient-boosted trees as published: the slowdown, by squared error, from all rows.
+    /// Gradient-boosted trees with the published settings: the slowdown, by squared error, from all rows.
     TreesPublished,
     /// Gradient-boosted trees on ln(duration / alone), with absolute error as loss.
     TreesLad,
@@ -71,7 +71,7 @@ impl Kind {
             Self::NoSlowdown => "No slowdown at all",
             Self::GlobalFactor => "One factor for all kernels",
             Self::NameMedian => "Median of each kernel name",
-            Self::TreesPublished => "Boosted trees, as published",
+            Self::TreesPublished => "Boosted trees, published settings",
             Self::TreesLad => "Boosted trees, least absolute deviation",
             Self::Forest => "Random forest",
             Self::Perceptron => "Perceptron 64-32",

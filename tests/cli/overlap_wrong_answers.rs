@@ -5,7 +5,7 @@
 
 use crate::support::{
     real,
-    terminal::{collectune, ended, text, write},
+    terminal::{collectune, ended, report_of, text, write},
 };
 use collectune::{
     intake::{self, FileContent},
@@ -13,6 +13,7 @@ use collectune::{
         features::Settings,
         loaded::{NamedKernelFile, bring_together},
         models::Kind,
+        simulate::Simulation,
         study::{OverlapStudy, do_jobs},
         validate::{Scheme, jobs},
     },
@@ -408,4 +409,30 @@ fn durations_that_make_no_slowdown_cost_their_row() {
     let said = text(&output.stderr);
     assert!(said.contains("line 2, column ground_truth: \"1e-308\" is too small for a slowdown"), "{said}");
     assert!(!said.contains("line 4"), "{said}");
+}
+
+#[test]
+fn a_standard_metric_that_is_missing_is_named() {
+    let whole = Simulation { layers: 4, seed: 3 }.to_csv();
+    // Without the column of the achieved occupancy.
+    let cut = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        [&cells[..12], &cells[13..]].concat().join(",") + "\n"
+    };
+    let less: String = whole.lines().map(cut).collect();
+    assert!(whole.contains("Achieved occupancy") && !less.contains("Achieved occupancy"));
+    let folder = TempDir::new().unwrap();
+    let (whole, less) = (write(&folder, "whole.csv", whole), write(&folder, "less.csv", less));
+    let sentence = "1 of the 7 standard metrics is missing (Achieved occupancy): all models learn without it";
+    let (found, said) = report(&[&less]);
+    assert!(told(&found, "checks").contains(sentence) && said.contains(sentence), "{said}");
+    assert!(said.contains("which as published had all 7"), "{said}");
+    let shown = report_of(&less);
+    let checks = shown.sections.iter().flat_map(|section| &section.text).any(|text| text.contains(sentence));
+    assert!(checks, "{shown:?}");
+    let (found, said) = report(&[&whole]);
+    assert!(!told(&found, "checks").contains("missing") && !said.contains("missing"), "{said}");
+    // The settings are the published ones, whatever the metrics are.
+    let people = ended(&overlap(&[&less]), 0);
+    assert!(people.contains("Boosted trees, published settings") && !people.contains("as published\n"), "{people}");
 }

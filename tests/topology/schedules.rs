@@ -279,7 +279,7 @@ fn all_reduce_is_twice_the_all_gather() {
 fn random(seed: u64, most: usize) -> Topology {
     let mut stream = Stream::new(seed);
     let nodes = 2 + stream.below(most - 1) as u32;
-    let degree = 1 + stream.below(4) as u32;
+    let degree = (1 + stream.below(4) as u32).min(nodes - 1);
     let kind = Kind::Random { nodes, degree, seed: stream.next_u64() };
     let mut topology = Recipe::new(kind).make().unwrap();
     for link in &mut topology.links {

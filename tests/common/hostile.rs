@@ -195,7 +195,8 @@ fn made_graphs_are_answered_or_refused() {
     for (choices, why) in [
         ("#v=1&w=topology&graph=full&full=1500", "1,500 nodes with 2,248,500 links: at most 200,000 links can be made"),
         ("#graph=switch&switch=4096", "links can be made"),
-        ("#graph=random&random=4096:4294967295:1", "links can be made"),
+        ("#graph=random&random=4096:4294967295:1", "at most one to each other node"),
+        ("#graph=random&random=4096:4095:1", "links can be made"),
         ("#graph=hypercube&hypercube=4294967295", "can be made"),
         ("#graph=mesh&mesh=1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x2", "is no topology"),
         ("#graph=ring&ring=2&chunks=4294967295", "more than can be held"),

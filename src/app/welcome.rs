@@ -63,6 +63,11 @@ pub fn Welcome(
                             "Simulate strategies"
                         </button>
                     </Show>
+                    <Show when=move || workbench == Workbench::TrainingTime>
+                        <button type="button" on:click=handler(move |_| session.choose(workbench, "e.model", "llama-3.1-8b"))>
+                            "Estimate a known model"
+                        </button>
+                    </Show>
                 </div>
                 <p class="small">{reads}</p>
             </div>

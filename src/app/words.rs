@@ -68,10 +68,11 @@ pub const fn words(workbench: Workbench) -> WorkbenchWords {
                    costs with a layout, what it is made of, whether it fits, and which layout is best.",
             reads: "Reads folders or zips of samples (CSV) of estimate-train-time with their regressor and sampling \
                     configurations, run configurations (YAML, or vTrain's JSON), measured steps, all-reduce tables, \
-                    saved XGBoost regressors, catalogues, a config.json of Hugging Face with steps of your own, and no \
-                    samples at all. The example is simulated, not measured.",
+                    saved XGBoost regressors and catalogues. A config.json of Hugging Face, TorchTitan's TOML or \
+                    arguments of Megatron-LM need no samples, and steps of your own make their estimate sharper. The \
+                    example is simulated, not measured.",
             example: "This is the example: simulated samples, not measurements. Drop your own to replace them.",
-            made: "",
+            made: "An estimate without samples, of a model that is known by name. Drop a config.json to estimate another one.",
             doing: "Predicting",
             doing_jobs: "Predicting",
             jobs: "Predicting what was held out",

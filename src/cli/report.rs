@@ -49,7 +49,7 @@ use crate::{
 pub(super) struct Report {
     /// Files of one workbench: sweeps, logs and saved models; reward logs; samples of training steps; link graphs,
     /// dumps of machines and schedules, or a form such as mesh:8x8; tables of kernels; or one report. - is the standard
-    /// input. None where --choices says it all: a graph that is made, or a simulation of strategies
+    /// input. None where --choices says it all: a graph that is made, a simulation of strategies, or a known model (e.model=llama-3.1-8b)
     #[arg(required_unless_present = "choices", value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -238,7 +238,11 @@ impl Report {
         let repeated = keys.iter().enumerate().filter(is_again).map(|(_, key)| key);
         terminal::say_notes(repeated.map(|key| format!("--choices: {key} stands more than once: the last one counts")));
         if self.files.is_empty() {
-            let of = if choices.get("world").is_some() { Workbench::Policy } else { Workbench::Topology };
+            let of = match (choices.get("world"), choices.get("e.model")) {
+                (Some(_), _) => Workbench::Policy,
+                (None, Some(_)) => Workbench::TrainingTime,
+                (None, None) => Workbench::Topology,
+            };
             return self.of_workbench(of, OpenedFiles::default(), choices);
         }
         if let [form] = &self.files[..]

@@ -116,10 +116,13 @@ pub fn names(dataset: &Dataset, estimates: &[Option<Predicted>]) -> Listing {
         Column::words("Kernel", "short name of the kernel"),
         Column::numbers("Launches", "that overlap communication"),
         Column::numbers("Alone", "sum of their durations alone, in microseconds"),
-        Column::numbers("Slowdown", "median of the measured slowdowns, in per cent of the duration alone"),
+        Column::numbers(
+            "Slowdown",
+            "median of the measured slowdowns s of the part that overlaps, in per cent: duration = alone · (1 + overlap · s)",
+        ),
         Column::numbers(
             "Predicted",
-            "median of the slowdowns predicted out of fold, in per cent of the duration alone",
+            "median of the slowdowns predicted out of fold, in per cent of the part that overlaps",
         ),
         Column::numbers("Error", "mean error of durations out of fold, in per cent"),
     ];
@@ -145,7 +148,7 @@ pub fn kernels(dataset: &Dataset, indices: &[u32]) -> Listing {
         Column::numbers("Alone", "duration alone, in microseconds"),
         Column::numbers("Overlap", "share of the duration that overlaps communication"),
         Column::numbers("Duration", "duration in the distributed run, in microseconds"),
-        Column::numbers("Slowdown", "measured, in per cent of the duration alone"),
+        Column::numbers("Slowdown", "measured, in per cent of the part that overlaps"),
     ];
     let metric =
         |name: &String| Column { name: name.clone().into(), meaning: "".into(), is_numeric: true, is_secondary: true };

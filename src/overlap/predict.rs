@@ -35,7 +35,7 @@ pub struct KernelQuery {
 pub struct KernelPrediction {
     /// The model by which the slowdown is predicted.
     pub model: Kind,
-    /// The slowdown s, as a share of the duration alone.
+    /// The slowdown s: duration = duration alone · (1 + overlap ratio · s).
     pub slowdown: f64,
     /// The duration at the same time as the collective.
     pub duration_ns: f64,
@@ -63,7 +63,7 @@ impl KernelPrediction {
         };
         let slowdown = percent(self.slowdown * 100.0);
         let first = format!(
-            "It will take {}{interval}. Its slowdown is {slowdown} of the duration alone, by: {}.",
+            "It will take {}{interval}. The slowdown of the part that overlaps is {slowdown}, by: {}.",
             us(self.duration_ns),
             self.model.title()
         );

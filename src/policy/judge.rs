@@ -337,7 +337,15 @@ fn decide(pool: &Pool, drift: &Drift, summaries: &[Summary], result: &mut KeyRes
         None => (decision, why),
     };
     result.decision = decision;
-    sentences.insert(0, why);
+    // With the decision, so that nobody reads the one without the other.
+    let in_turns = pool.cycle().filter(|_| matches!(decision, Decision::Deploy(_))).map(|calls| {
+        format!(
+            " The arms took turns in one order, {calls} calls a round: what comes back in the job after as many calls, such \
+             as the first call of each step, can't be told from an arm. Confirm the gain in whole runs with and without the \
+             arm, or let turns be drawn."
+        )
+    });
+    sentences.insert(0, why + &in_turns.unwrap_or_default());
     let without = pool.lines.iter().filter(|line| line.propensity.is_none()).count();
     if (1..pool.lines.len()).contains(&without) {
         let lines = count(without as u64, "line");
@@ -363,15 +371,6 @@ fn decide(pool: &Pool, drift: &Drift, summaries: &[Summary], result: &mut KeyRes
                 }
             ));
         }
-    }
-    if let Decision::Deploy(_) = decision
-        && let Some(calls) = pool.cycle()
-    {
-        sentences.push(format!(
-            "The arms took turns in one order, {calls} calls a round: what comes back in the job after as many calls, such as \
-             the first call of each step, can't be told from an arm. Confirm the gain in whole runs with and without the arm, \
-             or let turns be drawn."
-        ));
     }
     if has(result, Flag::CommunicationOnly) {
         sentences.push(

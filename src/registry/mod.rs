@@ -34,11 +34,12 @@ pub const fn measure_commands(workbench: Workbench) -> &'static [MeasureCommand]
     }
 }
 
-/// Whether a workbench has nothing to show before files are loaded, neither a built-in example nor a simulation.
+/// Whether a workbench has nothing to show before files are loaded: no built-in example, simulation or known model.
 pub fn needs_files(workbench: Workbench, choices: &Choices) -> bool {
     match workbench {
         Workbench::Topology => false,
         Workbench::Policy => !policy::form::is_simulated(choices),
+        Workbench::TrainingTime => !training_time::form::names_model(choices),
         _ => true,
     }
 }

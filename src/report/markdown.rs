@@ -39,7 +39,9 @@ fn line(words: &str) -> String {
     let text = text.trim();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, rest) = text.split_at(digits);
-    if rest.starts_with(['-', '+', '=']) && number.is_empty() || rest.starts_with(['.', ')']) && !number.is_empty() {
+    // `6. ` begins a list, and 6.5 does not.
+    let is_item = rest.starts_with(['.', ')']) && rest[1..].chars().next().is_none_or(char::is_whitespace);
+    if rest.starts_with(['-', '+', '=']) && number.is_empty() || is_item && !number.is_empty() {
         return format!("{number}\\{rest}");
     }
     text.to_owned()

@@ -1,7 +1,7 @@
 //! Recommendations as the rows of a table for people.
 
 use super::{
-    decision::{MoreRuns, words},
+    decision::{Decision, KeepReason, MoreRuns, words},
     result::Recommendation,
     wording::{advice_word, source_in_short, support},
 };
@@ -77,6 +77,9 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
     let time = |busbw: Option<f64>| Entry::number(busbw.and_then(|busbw| workload.time_us(busbw)), microseconds);
     let runs = recommendation.runs();
     let choice = runs.configuration;
+    // Two measurements of the same configuration differ by noise, which no deployment gains.
+    let is_same = recommendation.decision == Decision::KeepDefault { reason: KeepReason::Same };
+    let gain = recommendation.gain.filter(|_| !is_same);
     let interval = runs.interval_90.map(|i| format!("{} – {}", significant(i.low_gbps), significant(i.high_gbps)));
     let best = recommendation.measured_best;
     let best_text = best.map(|b| match choice {
@@ -93,11 +96,8 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
         Entry { text: interval.unwrap_or_default(), number: runs.interval_90.map(|i| i.low_gbps) },
         Entry::number(recommendation.default.map(|d| d.busbw_gbps), gbps),
         time(recommendation.default.map(|d| d.busbw_gbps)),
-        Entry::number(recommendation.gain.map(|gain| gain.pct).or(recommendation.gain_pct), percent),
-        Entry {
-            text: recommendation.gain.as_ref().map(words::range).unwrap_or_default(),
-            number: recommendation.gain.map(|gain| gain.low_pct),
-        },
+        Entry::number(gain.map(|gain| gain.pct).or(recommendation.gain_pct).filter(|_| !is_same), percent),
+        Entry { text: gain.as_ref().map(words::range).unwrap_or_default(), number: gain.map(|gain| gain.low_pct) },
         Entry::number(Some(recommendation.tied.len() as f64).filter(|tied| *tied > 0.0), |tied| format!("{tied}")),
         Entry::number(recommendation.noise.map(|noise| noise.visible_gain_pct), percent),
         more_runs(recommendation),

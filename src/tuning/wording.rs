@@ -94,11 +94,12 @@ fn advice_sentence(recommendation: &Recommendation) -> String {
     };
     let keep = format!("Keep the default for {place}");
     match reason {
-        KeepReason::Same => match recommendation.default.filter(|default| default.configuration != choice) {
+        KeepReason::Same => match recommendation.default {
             Some(default) => format!(
-                "{keep}: it runs {} by itself, {} measured, and {choice} runs the same.",
+                "{keep}: it runs {} by itself, {} measured{}.",
                 default.configuration,
-                speed(&workload, default.busbw_gbps)
+                speed(&workload, default.busbw_gbps),
+                if default.configuration == choice { String::new() } else { format!(", and {choice} runs the same") }
             ),
             None => format!("{keep}: it runs {choice} by itself{expected}."),
         },

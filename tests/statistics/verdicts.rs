@@ -244,6 +244,8 @@ fn noise_alone_is_deployed_no_more_often_than_stated() {
         ("a slow tail", Simulated { noise: Noise::Exponential, ..BASE }),
         ("one run in fifty stalls", Simulated { noise: Noise::Stalls, ..BASE }),
         ("a default twice as noisy", Simulated { of_default: 2.0, ..BASE }),
+        ("a default five times as noisy", Simulated { of_default: 5.0, ..BASE }),
+        ("a default five times as noisy, 5 repeats", Simulated { of_default: 5.0, repeats: 5, ..BASE }),
         ("0.2 to 0.5 GB/s, printed with two decimals", Simulated { printed_gbps: Some(0.35), ..BASE }),
         ("0.2 to 0.5 GB/s, printed, 0.5 % of noise", Simulated { printed_gbps: Some(0.35), deviation: 0.005, ..BASE }),
         ("0.03 to 0.09 GB/s, printed", Simulated { printed_gbps: Some(0.06), ..BASE }),

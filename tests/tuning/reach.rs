@@ -4,6 +4,7 @@ use collectune::{
     collective::{Collective, Scale},
     tuning::{
         conf::{Reader, read},
+        data_type::DataType,
         platform::{Gpu, Library, Version},
         reach::{JobPlace, ListedCall, Path, PathEvidence, Reach, ReachLine, ReachQuestion, ReachReader, listing},
     },
@@ -159,7 +160,7 @@ fn thresholds_of_dda_and_the_direct_all_gather() {
     let path = |collective, nodes, ranks, size_bytes, version, gpu| {
         let mut reader = ReachReader::default();
         let scale = Scale { nodes, ranks };
-        let (data_type, is_sum) = (Some("bf16".to_owned()), Some(true));
+        let (data_type, is_sum) = (DataType::parse("bf16"), Some(true));
         reader.list([ListedCall { collective, size_bytes, scale, calls: 3, data_type, is_sum, place: None }]);
         let reach = reader.reach(&on_gpu(in_version(mi355x(&[]), version), Some(gpu)));
         adds_up(&reach);

@@ -38,7 +38,8 @@ pub(super) const READING: &str = "Reading";
 
 impl Session {
     /// Opens further files and reads all of them. The example replaces all others, and is replaced by them.
-    pub fn open(self, handles: Vec<web_sys::File>, is_example: bool) {
+    pub fn open(self, mut handles: Vec<web_sys::File>, is_example: bool) {
+        handles.retain(|handle| is_example || !self.is_open(handle));
         if handles.is_empty() {
             return;
         }
@@ -66,6 +67,17 @@ impl Session {
         self.tuning.names_example.set(is_example);
         self.announcement.set(format!("{opened} opened, reading."));
         self.load();
+    }
+
+    /// Whether the same file is open and was read, which is said: of two with one content each number would count twice.
+    fn is_open(self, handle: &web_sys::File) -> bool {
+        let of = |file: &web_sys::File| (file.name(), file.size() as u64, file.last_modified() as u64);
+        let is_same = |file: &OpenFile| !file.is_example && file.not_read.is_none() && of(&file.handle) == of(handle);
+        let is_open = self.files.with_untracked(|files| files.iter().any(is_same));
+        if is_open {
+            self.notify(format!("{} is open already.", handle.name()), false, None);
+        }
+        is_open
     }
 
     /// Closes a file and reads the others again.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::TrainingTime;
 use crate::{
-    form::{Control, Field, Form},
+    form::{Choices, Control, Field, Form},
     progress::Progress,
     training_time::{
         estimate::{
@@ -50,11 +50,20 @@ fn one_or_usual<T: Copy + PartialEq>(
     chosen.and_then(|word| by_name(all, word))
 }
 
+/// The key of the model whose step is estimated.
+const MODEL: &str = "e.model";
+
+/// Whether a model is chosen that is known by name, which needs no file.
+pub fn names_model(choices: &Choices) -> bool {
+    choices.get(MODEL).is_some_and(|name| known(name).is_ok())
+}
+
 impl TrainingTime {
     /// Whether there is a model whose steps are estimated, and no samples to learn from.
     pub(super) fn only_estimates(&self) -> bool {
         let bundle = self.study.bundle();
-        bundle.clusters.is_empty() && !(bundle.model_files.is_empty() && bundle.traces.is_empty())
+        let has_files = !(bundle.model_files.is_empty() && bundle.traces.is_empty());
+        bundle.clusters.is_empty() && (has_files || names_model(&self.choices))
     }
 
     /// The fields of an estimate; the model and the settings.
@@ -64,8 +73,10 @@ impl TrainingTime {
         let dropped = models().map(|(name, _)| (name.clone(), name.clone()));
         let by_name = KNOWN.iter().map(|(name, _)| ((*name).to_owned(), format!("{name} (known)")));
         let options: Vec<(String, String)> = dropped.chain(by_name).collect();
-        let usual = options.first().map(|(name, _)| name.clone()).unwrap_or_default();
-        let chosen = form.offered(Field::new("e.model", "Model", Control::One(options)).usually(usual.clone()));
+        // Without files a model has to be chosen, so that none is usual.
+        let has_files = !(bundle.model_files.is_empty() && bundle.traces.is_empty());
+        let usual = options.first().filter(|_| has_files).map(|(name, _)| name.clone()).unwrap_or_default();
+        let chosen = form.offered(Field::new(MODEL, "Model", Control::One(options)).usually(usual.clone()));
         let name = chosen.unwrap_or(&usual).to_owned();
         let own = models().find(|(known, _)| **known == name).map(|(_, model)| model.clone());
         let trained = bundle.training_of(&name).map(|(name, file)| (name, &file.training));

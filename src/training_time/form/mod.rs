@@ -7,6 +7,7 @@ mod run;
 mod settings;
 mod what_if;
 
+pub use estimate::names_model;
 pub use what_if::{has_curve, receive};
 
 use std::ops::ControlFlow;

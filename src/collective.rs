@@ -271,6 +271,14 @@ pub struct Configuration {
     pub channels: u32,
 }
 
+impl Configuration {
+    /// `RING/LL128/24`, or `RING/LL128` where a file does not say the channels.
+    pub fn as_known(&self) -> String {
+        let text = self.to_string();
+        text.strip_suffix("/0").map_or(text.clone(), str::to_owned)
+    }
+}
+
 impl fmt::Display for Configuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.algorithm, self.protocol, self.channels)

@@ -20,7 +20,10 @@ use crate::{
     },
     report::Workbench,
     text::{Lines, Problems, excerpt},
-    tuning::sets::{Set, SetChoice},
+    tuning::{
+        reach::is_call_list,
+        sets::{Set, SetChoice},
+    },
     units::count,
 };
 
@@ -390,7 +393,9 @@ pub(super) fn refusal(name: &str, outcome: &Outcome, reads: Reads) -> Option<Str
             let collective = lacks("collective").then_some("name a log after its program, as in all_reduce_perf.log");
             let configuration = (lacks("algo") && reads == Reads::Sweeps)
                 .then_some("--configuration RING/LL128/24, or --configuration default");
-            let remedies: Vec<&str> = collective.into_iter().chain(configuration).collect();
+            let calls = is_call_list(&request.headers.join(","));
+            let calls = calls.then_some("as a list of a job's calls it is read by collectune reach");
+            let remedies: Vec<&str> = collective.into_iter().chain(configuration).chain(calls).collect();
             let remedies = if remedies.is_empty() { String::new() } else { format!(": {}", remedies.join("; ")) };
             Some(format!("{name} {}{remedies}", request.problem))
         }

@@ -51,6 +51,7 @@ use crate::{
         snapshot::{Extent, Snapshot},
     },
     text::Listing,
+    units::count,
     workbench::ReportContext,
 };
 
@@ -407,7 +408,15 @@ impl LoadedTuning {
             reach: Some(&reach),
         };
         let answer = coverage::coverage(&job, &basis, question)?;
-        let notes = repeated.into_iter().chain(answer.notes).collect();
+        let others = reach.counts.other_ranks_calls;
+        let of_ranks = (others > 0 && question.divide_by == 1).then(|| {
+            format!(
+                "{} of other ranks of the same communicators count as well: say how many ranks log, so that sums are those \
+                 of one",
+                count(others, "call")
+            )
+        });
+        let notes = repeated.into_iter().chain(of_ranks).chain(answer.notes).collect();
         Ok(coverage::CoverageAnswer { reach: Some(reach), notes, ..answer })
     }
 

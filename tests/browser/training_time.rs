@@ -335,6 +335,34 @@ fn a_model_alone_is_answered_without_samples() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_known_model_is_estimated_without_any_file() {
+    let page = Page::open_at("#v=1&w=training-time");
+    page.click("button", "Estimate a known model");
+    page.wait_until(|| page.look_for("tab", "Layouts").is_some(), "the model is estimated");
+    page.wait_until_idle();
+    assert!(answer(&page).contains("a step on 64 × H100-SXM5-80GB"), "{}", answer(&page));
+    page.wait_for_text("An estimate without samples, of a model that is known by name.");
+    page.choose("Model", "llama-3.1-70b (known)");
+    page.wait_until_idle();
+    page.choose("GPU", "A100-SXM4-80GB");
+    page.wait_until_idle();
+    page.fill("GPUs", "128");
+    page.wait_until_idle();
+    let shown = answer(&page);
+    assert!(shown.contains("128 × A100-SXM4-80GB"), "{shown}");
+    // Its address is all that a colleague needs.
+    let address = page.fragment();
+    page.visit("");
+    page.wait_until_idle();
+    page.visit(&address);
+    page.wait_until(|| page.look_for("tab", "Layouts").is_some(), "the address says it all");
+    page.wait_until_idle();
+    assert_eq!(answer(&page), shown);
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
 fn steps_of_one_s_own_and_files_that_are_no_model_are_told_apart() {
     let steps = b"gpus,step_s,tp,micro_batch\n64,1.9,1,2\n64,2.1,2,2\n64,x,2,4\n64,2.4,4,4\n64,0.01,1,2\n";
     let bert = br#"{"model_type": "bert", "hidden_size": 768}"#;

@@ -37,6 +37,11 @@ fn lint_ends_with_3_where_something_else_runs() {
     );
     assert_eq!(first["message"].as_str(), Some("\"TREE\" is known in lower case only: it is read as ring"));
 
+    // No communicator has more nodes than ranks.
+    let swapped = write(&folder, "swapped.conf", "allreduce,0,4095,ring,ll,4,16,2,-1,-1\n");
+    let said = ended(&collectune(&["tuning", "lint", &swapped, "--reader", "rccl"]), 0);
+    assert!(said.contains("no communicator has 16 nodes and 2 ranks in all: the rule never matches"), "{said}");
+
     // The third reader skips the line: it has no effect, and nothing else runs.
     ended(&collectune(&["tuning", "lint", &conf, "--reader", "rccl"]), 0);
     let all: Value = serde_json::from_str(&ended(&collectune(&["tuning", "lint", &conf, "--json"]), 3)).unwrap();

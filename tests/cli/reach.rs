@@ -155,3 +155,87 @@ fn what_is_given_and_not_used_is_named() {
     let once = text(&collectune(&["tuning", "coverage", &log]).stdout);
     assert_eq!(ended(&covered, 0), once);
 }
+
+/// DDA is a matter of the data type and the operation: names of frameworks are read, and unknown ones are named.
+#[test]
+fn data_types_and_operations_are_known_by_any_name_or_named() {
+    let folder = TempDir::new().unwrap();
+    let of = |data_type: &str, redop: &str| {
+        let lines = format!(
+            "collective,nodes,ranks,bytes,calls,data_type,redop\nall_reduce,1,8,458752,10,{data_type},{redop}\n\
+             all_reduce,1,8,1048576,1,bf16,sum\n"
+        );
+        let list = write(&folder, "calls.csv", lines);
+        let output = collectune(&["reach", &list, "--library-version", "2.30.4", "--gpu", "gfx950", "--json"]);
+        let reach: serde_json::Value = serde_json::from_str(&ended(&output, 0)).unwrap();
+        (reach["total"]["reached_calls"].as_u64().unwrap(), text(&output.stderr))
+    };
+    let usual = of("bf16", "sum").0;
+    for (data_type, redop) in [
+        ("ncclBfloat16", "ncclSum"),
+        ("torch.bfloat16", "SUM"),
+        ("__nv_bfloat16", "add"),
+        ("f16", "sum"),
+        ("f32", "sum"),
+    ] {
+        assert_eq!(of(data_type, redop).0, usual, "{data_type} {redop}");
+    }
+    assert!(of("int32", "sum").0 > usual && of("bf16", "max").0 > usual);
+    for (data_type, redop, said) in [
+        ("f32x", "sum", "\"f32x\" is no data type that is known; the row was left out"),
+        ("bf16", "median", "\"median\" is no operation that is known; the row was left out"),
+    ] {
+        let (_, told) = of(data_type, redop);
+        assert!(told.contains(said), "{told}");
+    }
+}
+
+/// The tuner interface up to version 2 sets what runs whatever the environment says.
+#[test]
+fn a_tuner_of_nccl_2_20_wins_over_the_environment() {
+    let folder = TempDir::new().unwrap();
+    let list = write(&folder, "calls.csv", "collective,nodes,ranks,bytes\nall_reduce,1,8,2048\n");
+    let conf = write(&folder, "a.conf", "allreduce,0,4095,tree,ll,4,1,8,-1,-1\n");
+    let path = |version: &str| {
+        let typed = ["reach", &list, "--conf", &conf, "--library", "nccl", "--library-version", version, "--json"];
+        let found = json(&[&typed[..], &["--env", "NCCL_ALGO=Ring", "--env", "NCCL_TUNER_PLUGIN=/x.so"]].concat());
+        found["lines"][0]["path"].as_str().unwrap().to_owned()
+    };
+    assert_eq!((path("2.20.5"), path("2.27.5")), ("tuner".to_owned(), "env".to_owned()));
+}
+
+/// As the log names it: what RCCL would run is nothing to a job of NCCL.
+#[test]
+fn coverage_is_of_the_library_that_the_log_names() {
+    let folder = TempDir::new().unwrap();
+    let log = LOG.replace("RCCL version : 2.28.3-Unknown", "NCCL version 2.27.5+cuda12.4").replace(
+        "AllReduce: opCount 1 sendbuff 0x7 recvbuff 0x8 count 1024",
+        "AllGather: opCount 1 sendbuff 0x7 recvbuff 0x8 count 32768",
+    );
+    let log = log.replace("AllReduce: 2048 Bytes", "AllGather: 524288 Bytes");
+    let log = write(&folder, "job.log", log);
+    let conf = write(&folder, "a.conf", "allgather,0,4194304,ring,ll,4,1,8,-1,-1\n");
+    let covered = |more: &[&str]| {
+        let typed = ["tuning", "coverage", &log, "--conf", &conf, "--reader", "example", "--json"];
+        json(&[&typed[..], more].concat())["lines"][0]["would_run"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(covered(&[]), covered(&["--library", "nccl"]));
+    assert_ne!(covered(&[]), covered(&["--library", "rccl"]));
+}
+
+#[test]
+fn calls_of_several_ranks_are_told_and_a_list_is_sent_to_reach() {
+    let folder = TempDir::new().unwrap();
+    let of_rank_1 = LOG
+        .replace("n0:7:7 [0]", "n0:8:8 [1]")
+        .replace("comm 0x5600 rank 0", "comm 0x5600 rank 1")
+        .replace("localRank 0", "localRank 1");
+    let logs = [write(&folder, "0.log", LOG), write(&folder, "1.log", of_rank_1)];
+    let said = text(&collectune(&["tuning", "coverage", &logs[0], &logs[1]]).stderr);
+    assert!(said.contains("of other ranks of the same communicators count as well: say how many ranks log"), "{said}");
+    let told = text(&collectune(&["tuning", "coverage", &logs[0], &logs[1], "--logging-ranks", "2"]).stderr);
+    assert!(!told.contains("of other ranks"), "{told}");
+    let list = write(&folder, "calls.csv", "collective,num_nodes,num_gpus,size_bytes,calls\nall_reduce,1,8,458752,61\n");
+    let said = text(&collectune(&["tuning", "coverage", &list]).stderr);
+    assert!(said.contains("as a list of a job's calls it is read by collectune reach"), "{said}");
+}

@@ -334,6 +334,24 @@ fn runs_with_other_transports_are_kept_apart() {
     }
 }
 
+/// A placement that did not run leaves the other one.
+#[test]
+fn a_row_with_one_placement_is_used() {
+    let missing = "N/A     N/A     N/A     N/A";
+    let (first, second) = ("201.1   10.43   10.43       0", "183.8   11.41   11.41       0");
+    for (own, is_in_place) in [(second, false), (first, true)] {
+        let rows = ROWS.map(|row| row.replace(own, missing));
+        let text = format!("{START}{HEADER}{}\n{END}", rows.join("\n"));
+        let (read, problems, ..) = read(&text, "all_reduce_perf.log", Some("RING/LL/8"));
+        assert_eq!((read.len(), problems.count), (3, 0), "{problems:?}");
+        assert_eq!((read[1].in_place.is_some(), read[1].out_of_place.is_some()), (is_in_place, !is_in_place));
+    }
+    let rows = ROWS.map(|row| row.replace(first, missing).replace(second, missing));
+    let (read, problems, ..) =
+        read(&format!("{START}{HEADER}{}\n{END}", rows.join("\n")), "all_reduce_perf.log", Some("RING/LL/8"));
+    assert_eq!((read.len(), problems.count), (2, 1), "{problems:?}");
+}
+
 #[test]
 fn what_can_not_be_used_is_located() {
     let row = ROWS[1];
@@ -345,6 +363,10 @@ fn what_can_not_be_used_is_located() {
         (
             row.replace("11.41       0", "11.41       3"),
             "line 13, column #wrong: \"3\" wrong values came out of this run; the row was left out",
+        ),
+        (
+            row.replace("10.43       0", "10.43       5"),
+            "line 13, column #wrong: \"5\" wrong values came out of this run; the row was left out",
         ),
         (
             row.replace("11.41   11.41", "11.41   51.41"),

@@ -199,7 +199,7 @@ fn call(line: &CoverageLine) -> impl Serialize {
         /// `tuner-or-library`, `own-table` and `library`.
         paths: line.paths.iter().map(|(path, share)| (path.name(), share * 100.0)).collect::<BTreeMap<_, _>>(),
         /// The configuration that ran, as the log says.
-        ran: line.seen.map(|seen| seen.to_string()),
+        ran: line.seen.map(|seen| seen.as_known()),
         /// How the tuner file applies: `rule`, `gap` or `untuned`.
         hits: hits,
         /// The line of the rule in the tuner file, from 1.

@@ -67,7 +67,7 @@ fn row(line: &CoverageLine) -> Vec<Entry> {
         Entry::size(workload.size_bytes),
         Entry::number(Some(line.calls), calls),
         Entry::text(paths(&line.paths)),
-        Entry::text(line.seen.map(|seen| seen.to_string()).unwrap_or_default()),
+        Entry::text(line.seen.map(|seen| seen.as_known()).unwrap_or_default()),
         time(line.now),
         Entry::number(line.now_us(), significant),
         Entry::text(hit(line.hit)),

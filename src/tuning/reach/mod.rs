@@ -140,6 +140,11 @@ impl ReachReader {
     }
 }
 
+/// Whether a line is the header of a list of calls.
+pub fn is_call_list(header: &str) -> bool {
+    ListReader::new(header).is_some()
+}
+
 /// That a file repeats an earlier one.
 pub(super) fn counts_once(earlier: &str, later: &str) -> String {
     format!("{earlier} and {later} have the same content: it counts once")

@@ -273,7 +273,7 @@ pub fn listing(reach: &Reach) -> Listing {
             size,
             Entry::number(Some(line.calls as f64), |_| grouped(line.calls)),
             Entry::text(format!("{}{of_group}", line.path.name())),
-            Entry::text(line.ran.map(|ran| ran.to_string()).unwrap_or_default()),
+            Entry::text(line.ran.map(|ran| ran.as_known()).unwrap_or_default()),
             Entry::text(line.conf_answer.clone().unwrap_or_default()),
             Entry::number(line.rule.map(f64::from), |rule| format!("{rule:.0}")),
             Entry::number(Some(line.calls_pct), |pct| format!("{pct:.1}")),

@@ -37,6 +37,12 @@ pub(super) fn rule(rule: &Rule, support: &SupportMatrix, findings: &mut LintFind
     } else if let Some((name, number)) = nobody(rule) {
         let message = format!("no communicator has {number} {name}: the rule never matches");
         findings.push(rule.line, Code::EmptyRange, Severity::Dead, message);
+    } else if !rule.per_rank && rule.nodes.min > rule.ranks.max {
+        let Rule { nodes, ranks, .. } = rule;
+        let message = format!(
+            "no communicator has {nodes} nodes and {ranks} ranks in all: the rule never matches; are the two swapped?"
+        );
+        findings.push(rule.line, Code::EmptyRange, Severity::Dead, message);
     }
     channels(rule, findings);
     can_run(rule, support, findings);

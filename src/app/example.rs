@@ -79,10 +79,13 @@ impl Example {
         session.open(files.map(|(_, file)| file).collect(), true);
     }
 
-    /// Opens the example of the shown workbench if the address asks for it and no file is open.
+    /// Opens the example of the shown workbench if the address asks for it and no file is open, or only those of the
+    /// example of another workbench.
     pub fn open_if_asked(self, session: Session) {
-        if session.tuning.names_example.get_untracked() && session.files.with_untracked(Vec::is_empty) {
-            self.open(session, session.workbench.get_untracked());
+        let workbench = session.workbench.get_untracked();
+        let has_room = || !session.has_files() || session.shows_other_example(workbench);
+        if session.tuning.names_example.get_untracked() && untrack(has_room) {
+            self.open(session, workbench);
         }
     }
 }

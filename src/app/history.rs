@@ -133,9 +133,11 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example, bro
             Ok(address) => {
                 show();
                 let mut choices = Choices::parse(&here);
-                if workbench == Workbench::Tuning {
-                    // What the address leaves open is filled in at once: otherwise it would be a step of its own.
-                    let pairs = session.resolved(address).choices();
+                let is_tuning = workbench == Workbench::Tuning;
+                // What the address leaves open is filled in at once: otherwise it would be a step of its own.
+                let address = if is_tuning { session.resolved(address) } else { address };
+                if is_tuning {
+                    let pairs = address.choices();
                     pairs
                         .iter()
                         .filter(|(_, value)| !value.is_empty())

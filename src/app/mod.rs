@@ -203,7 +203,7 @@ fn ShownWorkbench() -> impl IntoView {
     };
     let tuning = move || {
         view! {
-            <Show when=move || session.has_files() fallback=welcome>
+            <Show when=move || session.has_files() && !session.shows_other_example(Workbench::Tuning) fallback=welcome>
                 <Tuning />
             </Show>
         }

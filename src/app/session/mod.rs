@@ -139,6 +139,11 @@ impl Session {
         self.files.with(|files| !files.is_empty() && files.iter().all(|file| file.is_example))
     }
 
+    /// Whether only the example of another workbench is open.
+    pub fn shows_other_example(self, workbench: Workbench) -> bool {
+        self.shows_example() && !self.has_files_of(workbench)
+    }
+
     /// Whether any file is open.
     pub fn has_files(self) -> bool {
         self.files.with(|files| !files.is_empty())

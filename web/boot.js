@@ -46,6 +46,11 @@
     // Storage is forbidden; then none was chosen.
   }
 
+  // Paper says on which day it was printed: style/print.css.
+  addEventListener("beforeprint", () => {
+    document.documentElement.style.setProperty("--today", `"${new Date().toLocaleDateString("sv")}"`);
+  });
+
   const element = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
 
   const fail = (sentence, error) => {

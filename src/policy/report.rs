@@ -32,6 +32,8 @@ pub struct PolicyReportInput<'a> {
     /// The index of the key that is shown in detail.
     pub key: u32,
     pub highlight: &'a Highlight,
+    /// Whether the fields of strategies have a section before the first results.
+    pub awaits_replay: bool,
     /// The generation of the policy file.
     pub generation: u64,
     pub files: Vec<LoadedFile>,
@@ -52,7 +54,7 @@ pub fn of_lacking(lacking: &str) -> Report {
 
 /// Makes the report. Returns an error if there is no such key.
 pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let PolicyReportInput { study, key, highlight, generation, mut files, problems } = material;
+    let PolicyReportInput { study, key, highlight, awaits_replay, generation, mut files, problems } = material;
     let studied = study.studied();
     let privacy = NameReplacements::of(contents, &mut files, &problems);
     let mut sections = Vec::new();
@@ -74,17 +76,21 @@ pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Re
         };
         sections.push(overlap.on(OVERLAP));
     }
-    if let Some(replayed) = study.replayed() {
+    let strategies = study.replayed().map(|replayed| {
         let charts = [&replayed.regret, &replayed.shares];
         let mut table = Exhibit::new("policy-strategies", "Strategies", replayed.listing.clone());
         let values = (1..=replayed.listing.rows.len()).map(|place| place.to_string()).collect();
         table.choose = Some(RowChoice { key: "strategy".into(), values });
-        let strategies = Section {
+        Section {
             text: replayed.sentences.clone(),
             charts: charts.into_iter().flatten().filter(|_| contents.charts).cloned().collect(),
             tables: vec![table],
             ..Section::with_form(Group::Strategies)
-        };
+        }
+    });
+    // The fields stay where they are until the first results come, and so does the focus.
+    let awaited = || awaits_replay.then(|| Section::with_form(Group::Strategies));
+    if let Some(strategies) = strategies.or_else(awaited) {
         let strategies = if studied.results.is_empty() { strategies.as_picture() } else { strategies };
         sections.push(strategies.on(STRATEGIES));
     }

@@ -122,8 +122,7 @@ fn summary(group: &Group, form: &[Field]) -> String {
 pub(super) fn GroupForm(
     workbench: Workbench,
     /// The number of the group.
-    #[prop(into)]
-    group: Signal<Option<u8>>,
+    group: Option<u8>,
     /// The label of the button that makes all choices of the form.
     #[prop(into)]
     submit: Signal<Option<String>>,
@@ -131,7 +130,6 @@ pub(super) fn GroupForm(
     let session: Session = expect_context();
     let state = session.state_of(workbench);
     let groups = move || {
-        let group = group.get();
         let of_form = |shown: &WorkbenchView| group.is_some() && shown.form.iter().any(|field| number(field) == group);
         let is_there = state.shown.with(|shown| shown.as_deref().is_some_and(of_form));
         group.filter(|_| is_there).into_iter().collect::<Vec<_>>()

@@ -225,31 +225,40 @@ pub fn Sections(
 ) -> impl IntoView {
     let state = expect_context::<Session>().state_of(workbench);
     let Printing(is_printing) = expect_context();
-    // What stands at a place is drawn anew where it is of another group.
+    // A section is told by its group and its place among those of the group, so that its fields stay, with the focus,
+    // when sections of other groups come or go.
     let sections = move || {
         let all = state.shown.get();
         let wanted = tab.map(Signal::get).filter(|_| !is_printing.get());
-        let kind = |(index, section): (usize, &Section)| {
-            (index, section.form.as_ref().map(|group| group.number), section.placement.is_folded)
-        };
+        let Some(shown) = all else { return Vec::new() };
+        let sections = &shown.report.sections;
         let is_here = |(_, section): &(usize, &Section)| {
             let tab = section.placement.tab.as_ref();
             wanted.as_ref().is_none_or(|wanted| tab.is_none_or(|tab| tab.key == *wanted))
         };
-        all.iter()
-            .flat_map(|shown| shown.report.sections.iter().enumerate().filter(is_here).map(kind))
-            .collect::<Vec<_>>()
+        let kind = |(index, section): (usize, &Section)| {
+            let group = group_of(section);
+            let before = sections.iter().take(index).filter(|other| group_of(other) == group).count();
+            (group, before, section.placement.is_folded)
+        };
+        sections.iter().enumerate().filter(is_here).map(kind).collect::<Vec<_>>()
     };
-    let section = move |(index, ..): (usize, Option<u8>, bool)| {
-        let find = move |report: &Report| report.sections.get(index).cloned();
+    let section = move |(group, place, _): (Option<u8>, usize, bool)| {
+        let is_of_group = move |section: &&Section| group_of(section) == group;
+        let find = move |report: &Report| report.sections.iter().filter(is_of_group).nth(place).cloned();
         // A section that two answers have in common is not drawn again.
         let section = memo(move || state.shown.with(|shown| find(&shown.as_ref()?.report)));
-        let group = memo(move || section.with(|section| Some(section.as_ref()?.form.as_ref()?.number)));
         let submit = memo(move || section.with(|section| section.as_ref()?.placement.submit.clone()));
         let form = view! { <GroupForm workbench group submit /> }.into_any();
-        view! { <SectionView section=section id=format!("section-{index}") form /> }
+        let id = format!("section-{}-{place}", group.map_or(0, |number| number + 1));
+        view! { <SectionView section=section id form /> }
     };
     view! { <For each=sections key=|section| *section children=section /> }
+}
+
+/// The number of the group whose form a section has.
+fn group_of(section: &Section) -> Option<u8> {
+    section.form.as_ref().map(|group| group.number)
 }
 
 /// Why the choices are not answered, with a button that tries again.

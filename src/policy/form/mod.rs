@@ -212,7 +212,7 @@ impl Study for Policy {
     fn shown(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
         match &self.lacking {
             Some(lacking) => Ok(crate::policy::report::of_lacking(lacking)),
-            None => self.report(material, contents),
+            None => self.written(material, contents, self.settings.replay.is_some()),
         }
     }
 
@@ -220,11 +220,24 @@ impl Study for Policy {
         if let Some(lacking) = &self.lacking {
             return Err(StudyError::NoKeys(lacking.clone()).into());
         }
+        self.written(material, contents, false)
+    }
+}
+
+impl Policy {
+    /// The report; `awaits_replay` as in [`PolicyReportInput`](crate::policy::report::PolicyReportInput).
+    fn written(
+        &self,
+        material: ReportContext<'_>,
+        contents: &Contents,
+        awaits_replay: bool,
+    ) -> Result<Report, WorkbenchError> {
         let ReportContext { files, problems } = material;
         let material = crate::policy::report::PolicyReportInput {
             study: &self.study,
             key: self.settings.key,
             highlight: &self.settings.highlight,
+            awaits_replay,
             generation: if contents.deployables { self.files_to_save()?.generation } else { 0 },
             files,
             problems,

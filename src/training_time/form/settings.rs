@@ -3,6 +3,7 @@
 use super::{TrainingTime, answers::key_of};
 use crate::{
     form::{Control, Field, Form},
+    order::CompactSort,
     training_time::{
         bundle::Answers, calibrate::Terms, health::LeftOut, regressors::Mode, report::SHOWN, settings::Group,
         study::Settings,
@@ -126,7 +127,9 @@ impl TrainingTime {
         let own = flags.map(|flag| (key_of(&LeftOut::from(flag)), format!("{}: {}", flag.target, flag.what)));
         let known = self.study.dropped().left_out().iter();
         let known = known.map(|rows| (key_of(rows), format!("{}: {} rows", rows.target, rows.places.len())));
-        let all: Vec<(String, String)> = known.chain(own).collect();
+        let mut all: Vec<(String, String)> = known.chain(own).collect();
+        // Rows stay in their place in the list when they are left out.
+        all.compact_sort();
         form.is_listed = !all.is_empty();
         let out = form.chosen(Field::new("out", "Leave out", Control::Many(all))).unwrap_or_default();
         form.is_listed = true;

@@ -61,8 +61,11 @@ fn run(command: &Element) {
     }
     // After this event: a click during the handler would not reach the click listeners.
     spawn_local(async move {
-        // The closed dialog gave the focus back; a clicked control has the focus.
-        let _ = control.focus();
+        // The closed dialog gave the focus back; a clicked control has the focus. A dialog opened from here gives it back
+        // to what had it before.
+        if !control.has_attribute("data-open") {
+            let _ = control.focus();
+        }
         control.click();
     });
 }
@@ -132,5 +135,6 @@ fn commands() -> Vec<Element> {
 /// The control that a command presses, if it is on the page and not disabled.
 fn control(command: &Element) -> Option<HtmlElement> {
     let control = document().query_selector(&command.get_attribute("data-for")?).ok()??;
-    (!control.has_attribute("disabled")).then(|| control.unchecked_into())
+    let is_usable = !control.matches(":disabled, [aria-disabled=true]").unwrap_or_default();
+    is_usable.then(|| control.unchecked_into())
 }

@@ -88,7 +88,8 @@ pub fn Controls() -> impl IntoView {
             on_size(size);
         }
     };
-    let is_last = move |up: bool| move || neighbour(up).is_none();
+    // The button of the last size keeps the focus, which a disabled one would lose.
+    let is_last = move |up: bool| move || neighbour(up).is_none().then_some("true");
     view! {
         <Question label="Workload">
             <Show when=move || has_sets.get()>
@@ -125,7 +126,7 @@ pub fn Controls() -> impl IntoView {
                     title="Smaller size (key [)"
                     aria-label="Smaller size"
                     aria-keyshortcuts="["
-                    disabled=is_last(false)
+                    aria-disabled=is_last(false)
                     on:click=handler(move |_| step(false))
                 >
                     "‹"
@@ -135,7 +136,7 @@ pub fn Controls() -> impl IntoView {
                     title="Larger size (key ])"
                     aria-label="Larger size"
                     aria-keyshortcuts="]"
-                    disabled=is_last(true)
+                    aria-disabled=is_last(true)
                     on:click=handler(move |_| step(true))
                 >
                     "›"

@@ -30,7 +30,7 @@ impl TrainingTime {
     ) -> (Option<SearchSettings>, f64) {
         form.group(Group::Search);
         let text = |key: &str, label: &str, hint: &str| Field::new(key, label, Control::text(&[])).hinted(hint);
-        let hint = "searches all layouts on so many; several numbers with commas between";
+        let hint = "64, or several: 64,128,256";
         let gpus = numbers(form, text("s.gpus", "GPUs of the job", hint), "GPUs", MOST_GPUS);
         let is_asked = !gpus.is_empty();
         let mut batch = usual_batch(&run, gpus.first().copied().unwrap_or(run.layout.gpus() as u32));

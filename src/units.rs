@@ -105,6 +105,14 @@ pub fn significant(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// A written number with the sign that people read, `−0.4`. Files keep the hyphen, which programs read.
+pub fn with_minus(number: String) -> String {
+    match number.strip_prefix('-') {
+        Some(digits) => format!("−{digits}"),
+        None => number,
+    }
+}
+
 /// A time with its unit: `8.31 µs`, `412.7 µs`, `28633 µs`.
 pub fn microseconds(time_us: f64) -> String {
     if (0.1..1e9).contains(&time_us) {
@@ -234,6 +242,7 @@ mod tests {
         assert_eq!([0.0, -0.0].map(significant), ["0", "0"]);
         assert_eq!(significant(1234.5), "1234");
         assert_eq!(significant(f64::NAN), "–");
+        assert_eq!(["-0.4", "0.4", "−0.4"].map(|number| with_minus(number.to_owned())), ["−0.4", "0.4", "−0.4"]);
         assert_eq!(percent(-0.44), "−0.4 %");
         assert_eq!(percent(12.34), "+12.3 %");
         assert_eq!(percent(-0.01), "0.0 %");

@@ -1,7 +1,7 @@
 //! A chart's numbers as text: one point for a readout, all of them for the table behind the picture.
 
 use super::{Axis, Chart, FileLine, Layout, Mark, Pick, Point, Quantity, Series};
-use crate::units::{Size, significant};
+use crate::units::{Size, significant, with_minus};
 
 /// The values of one point as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,24 +62,28 @@ pub(super) fn time_unit(time_us: f64) -> (&'static str, f64) {
     }
 }
 
+fn number_text(value: f64) -> String {
+    with_minus(significant(value))
+}
+
 /// A value in its quantity's way of printing, without the unit unless it is part of the number (`16 MiB`, `2.5 ms`).
 pub fn value_text(value: f64, quantity: &Quantity) -> String {
     let whole = value.is_finite() && value.fract() == 0.0 && value.abs() < 1e15;
     match quantity {
         Quantity::Bytes if whole && value >= 0.0 => Size(value as u64).to_string(),
-        Quantity::Bytes => format!("{} B", significant(value)),
-        Quantity::Count if whole => format!("{value}"),
+        Quantity::Bytes => format!("{} B", number_text(value)),
+        Quantity::Count if whole => with_minus(format!("{value}")),
         Quantity::TimeUs if value == 0.0 => "0 s".to_owned(),
         Quantity::TimeUs => {
             let (name, unit_us) = time_unit(value);
-            format!("{} {name}", significant(value / unit_us))
+            format!("{} {name}", number_text(value / unit_us))
         }
-        Quantity::Share => significant(value * 100.0),
+        Quantity::Share => number_text(value * 100.0),
         Quantity::Names(names) => {
             let name = Some(value.round()).filter(|n| *n >= 0.0).and_then(|n| names.get(n as usize));
-            name.cloned().unwrap_or_else(|| significant(value))
+            name.cloned().unwrap_or_else(|| number_text(value))
         }
-        _ => significant(value),
+        _ => number_text(value),
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     math::{exp2, log2, pow},
     order::CompactSort,
-    units::Size,
+    units::{Size, with_minus},
 };
 
 /// The ticks of one axis.
@@ -100,10 +100,10 @@ fn at(scale: &Scale, value: f64, label: String) -> Option<(f64, String)> {
 fn decimal(value: f64, step: f64) -> String {
     let largest = value.abs().max(step);
     if !(1e-4..1e7).contains(&largest) && value != 0.0 {
-        return format!("{:e}", (value / step).round() * step).chars().take(9).collect();
+        return with_minus(format!("{:e}", (value / step).round() * step).chars().take(9).collect());
     }
     let decimals = (-(log2(step) / std::f64::consts::LOG2_10 + 1e-9).floor()).clamp(0.0, 6.0) as usize;
-    format!("{value:.decimals$}")
+    with_minus(format!("{value:.decimals$}"))
 }
 
 fn binary_step(value: f64) -> f64 {
@@ -203,7 +203,7 @@ fn power_label(value: f64, power: i32, quantity: &Quantity) -> String {
         -6..=-1 => format!("{value:.*}", power.unsigned_abs() as usize),
         _ => format!("{value:.0e}"),
     };
-    number + &unit
+    with_minus(number) + &unit
 }
 
 /// Ticks at all names, or at each second, fourth, eighth and so on of them.
@@ -283,15 +283,15 @@ mod tests {
         let linear = |values: &[f64]| labels(Quantity::BusbwGbps, Spacing::Linear, values, 200.0);
         assert_eq!(linear(&[378.0]), ["0", "100", "200", "300"]);
         assert_eq!(linear(&[0.037]), ["0.00", "0.01", "0.02", "0.03"]);
-        assert_eq!(linear(&[-12.0, 9.0]), ["-10", "-5", "0", "5", "10"]);
+        assert_eq!(linear(&[-12.0, 9.0]), ["−10", "−5", "0", "5", "10"]);
         let logarithmic = |values: &[f64]| labels(Quantity::BusbwGbps, Spacing::Logarithmic, values, 300.0);
         assert_eq!(logarithmic(&[0.02, 370.0]), ["0.1", "1", "10", "100"]);
         assert_eq!(logarithmic(&[3.0, 40.0]), ["5", "10", "20"]);
         let symmetric =
             |values: &[f64], length| labels(Quantity::Percent, Spacing::SymmetricLogarithmic, values, length);
-        assert_eq!(symmetric(&[-50.0, 3000.0], 900.0), ["-10", "-1", "0", "1", "10", "100", "1000"]);
-        assert_eq!(symmetric(&[-50.0, 3000.0], 400.0), ["-10", "0", "10", "100", "1000"]);
-        assert_eq!(symmetric(&[-3000.0, 3000.0], 200.0), ["-100", "0", "100"]);
+        assert_eq!(symmetric(&[-50.0, 3000.0], 900.0), ["−10", "−1", "0", "1", "10", "100", "1000"]);
+        assert_eq!(symmetric(&[-50.0, 3000.0], 400.0), ["−10", "0", "10", "100", "1000"]);
+        assert_eq!(symmetric(&[-3000.0, 3000.0], 200.0), ["−100", "0", "100"]);
         assert_eq!(symmetric(&[-0.5, 0.5], 100.0), ["0"]);
     }
 

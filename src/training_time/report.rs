@@ -29,7 +29,7 @@ use crate::{
         },
         study::{Outcome, Searched, StudyError, TrainingTimeStudy},
     },
-    units::{capitalised, count, percent},
+    units::{capitalised, count, grouped, percent},
 };
 
 // The tabs, by which the page shows the sections.
@@ -168,14 +168,14 @@ fn headline(outcome: &Outcome) -> String {
         _ => String::new(),
     };
     format!(
-        "A step takes {}{interval}, on {} GPUs (pp {}, tp {}, dp {}): {:.0} tokens per second and GPU; the pipeline \
+        "A step takes {}{interval}, on {} GPUs (pp {}, tp {}, dp {}): {} tokens per second and GPU; the pipeline \
          waits {} of it.",
         time(step.total_us),
         layout.gpus(),
         layout.pipeline,
         layout.tensor,
         layout.data,
-        outcome.tokens_per_gpu,
+        grouped(outcome.tokens_per_gpu.round() as u64),
         share(waiting(step))
     )
 }
@@ -223,7 +223,7 @@ fn figures(outcome: &Outcome) -> Vec<Figure> {
     });
     vec![
         Figure::new("Step", time(outcome.step.total_us), sure),
-        Figure::new("Tokens", format!("{:.0} /s", outcome.tokens_per_gpu), "of each GPU"),
+        Figure::new("Tokens", format!("{} /s", grouped(outcome.tokens_per_gpu.round() as u64)), "of each GPU"),
         Figure::new("Pipeline waits", share(waiting(&outcome.step)), "of the step"),
         Figure::new("Memory", format!("{memory:.1} GiB"), fits),
     ]

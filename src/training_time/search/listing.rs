@@ -10,6 +10,7 @@ use crate::{
         run::Recompute,
         step::listing::{share, time},
     },
+    units::grouped,
 };
 
 /// The rows in order, with what their intervals stand on.
@@ -58,7 +59,7 @@ pub fn layouts(rows: &[Row], basis: Basis) -> Listing {
             Entry::text(
                 row.interval_us.map_or_else(String::new, |[low, high]| format!("{} – {}", time(low), time(high))),
             ),
-            Entry::number(Some(row.tokens_per_gpu), |tokens| format!("{tokens:.0}")),
+            Entry::number(Some(row.tokens_per_gpu), |tokens| grouped(tokens.round() as u64)),
             Entry::number(row.utilisation, share),
             Entry::number(Some(row.memory_bytes), |bytes| format!("{:.1} GiB", bytes / GIB)),
             Entry::number(Some(row.bubble), share),

@@ -20,7 +20,7 @@ use crate::{
 pub fn write_listing(format: ExportFormat, listing: &Listing) -> String {
     match format {
         ExportFormat::Csv => listing.to_csv(),
-        ExportFormat::Markdown => listing.without_secondary_columns().to_table().to_markdown(),
+        ExportFormat::Markdown => listing.without_secondary_columns().to_markdown(),
         ExportFormat::Json => listing.to_json(),
     }
 }

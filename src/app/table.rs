@@ -97,10 +97,11 @@ pub fn DataTable(
         let columns = listing.with(|listing| listing.columns.clone());
         let header = |index: usize| {
             let column = columns.get(index)?.clone();
+            let heading = listing.with(|listing| listing.heading(index));
             Some(view! {
                 <th scope="col" class:numeric=column.is_numeric aria-sort=move || aria_sort(index)>
                     <button type="button" title=column.meaning on:click=handler(move |_| sort_by(index))>
-                        {term(column.name.to_string())}
+                        {term(heading)}
                     </button>
                 </th>
             })

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     math::median,
     text::{Column, Entry, Listing},
-    units::{percent, significant},
+    units::{percent, significant, with_minus},
 };
 
 const SCORES: [Column; 10] = [
@@ -21,7 +21,7 @@ const SCORES: [Column; 10] = [
     Column::numbers("Within 10 %", "kernels whose duration is missed by at most 10 %, in per cent"),
     Column::numbers("Within 15 %", "kernels whose duration is missed by at most 15 %, in per cent"),
     Column::numbers("Median", "half of the kernels are missed by at most this, in per cent"),
-    Column::numbers("90 %", "90 % of the kernels are missed by at most this, in per cent"),
+    Column::numbers("90th percentile", "90 % of the kernels are missed by at most this, in per cent"),
     Column::numbers("Total", "sum of predicted over sum of measured durations, in per cent"),
     Column::numbers("R²", "coefficient of determination of the slowdown"),
     Column::numbers("Unseen names", "mean error of durations where no kernel of the name is known, in per cent"),
@@ -40,7 +40,9 @@ pub fn models(scores: &[ModelScores]) -> Listing {
             cell(|s| s.p50_pct),
             cell(|s| s.p90_pct),
             Entry::number(model.mean.map(|mean| mean.total_error_pct), percent),
-            Entry::number(model.mean.map(|mean| mean.r2).filter(|r2| r2.is_finite()), |r2| format!("{r2:.3}")),
+            Entry::number(model.mean.map(|mean| mean.r2).filter(|r2| r2.is_finite()), |r2| {
+                with_minus(format!("{r2:.3}"))
+            }),
             Entry::number(model.unseen_names.map(|score| score.mape_pct), |pct| format!("{pct:.1}")),
         ]
     };
@@ -77,7 +79,7 @@ pub fn imported(judged: &[ImportedScores]) -> Listing {
             cell(|s| s.within_5_pct),
             cell(|s| s.within_15_pct),
             Entry::number(score.map(|s| s.total_error_pct), percent),
-            Entry::number(score.map(|s| s.r2).filter(|r2| r2.is_finite()), |r2| format!("{r2:.3}")),
+            Entry::number(score.map(|s| s.r2).filter(|r2| r2.is_finite()), |r2| with_minus(format!("{r2:.3}"))),
             Entry::text(match judged.trained_on_these {
                 Some(_) => "of its training",
                 None => "unknown",

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     text::{Column, Entry, Listing},
-    units::{Size, percent, significant},
+    units::{Size, percent, significant, with_minus},
 };
 
 /// A table of keys, a row for each.
@@ -164,18 +164,19 @@ pub fn strategies(results: &[StrategyResult]) -> Listing {
             "Exploration",
             "what exploring pulls took more than auto, in milliseconds; below zero they gained",
         ),
-        Column::numbers("Paid back", "median number of calls after which it cost no more than auto"),
+        Column::numbers("Paid back, calls", "median number of calls after which it cost no more than auto"),
     ];
     let row = |of: &StrategyResult| {
         let last = of.regret_ms.last().copied();
         let half = of.regret_interval_ms.last().map_or(0.0, |(low, high)| (high - low) / 2.0);
         let spread = of.regret_spread_ms.last();
+        let tenths = |ms: f64| with_minus(format!("{ms:.1}"));
         let pct = |share: f64| Entry::number(Some(share * 100.0), |pct| format!("{pct:.1}"));
         vec![
             Entry::text(of.title.as_str()),
-            Entry::number(last, |ms| format!("{ms:.1} ± {half:.1}")),
-            Entry::number(spread.map(|(low, _)| *low), |ms| format!("{ms:.1}")),
-            Entry::number(spread.map(|(_, high)| *high), |ms| format!("{ms:.1}")),
+            Entry::number(last, |ms| with_minus(format!("{ms:.1} ± {half:.1}"))),
+            Entry::number(spread.map(|(low, _)| *low), tenths),
+            Entry::number(spread.map(|(_, high)| *high), tenths),
             Entry::number(Some(of.mean_ms), significant),
             match of.converges_after {
                 Some(step) => Entry::number(Some(f64::from(step)), |step| format!("{step}")),
@@ -184,7 +185,7 @@ pub fn strategies(results: &[StrategyResult]) -> Listing {
             pct(of.converged_share),
             pct(of.best_at_end),
             pct(of.ends_on_best),
-            Entry::number(Some(of.exploration_ms), |ms| format!("{ms:.1}")),
+            Entry::number(Some(of.exploration_ms), tenths),
             match of.paid_back_after {
                 Some(calls) => Entry::number(Some(f64::from(calls)), |calls| format!("{calls}")),
                 None => Entry { text: "never".to_owned(), number: Some(f64::INFINITY) },

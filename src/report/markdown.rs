@@ -20,7 +20,7 @@ pub fn markdown(report: &Report) -> String {
     let lines: Vec<String> = facts.iter().map(|(name, value)| format!("- {}: {}", line(name), line(value))).collect();
     out.block(&lines.join("\n"));
     if !report.files.is_empty() {
-        out.block(&super::loaded(&report.files).to_table().to_markdown());
+        out.block(&super::loaded(&report.files).to_markdown());
     }
     out.0
 }
@@ -90,7 +90,7 @@ fn section(out: &mut Blocks, section: &Section) {
 }
 
 fn markdown_of(exhibit: &Exhibit) -> String {
-    exhibit.listing.without_secondary_columns().without_empty_columns().to_table().to_markdown()
+    exhibit.listing.without_secondary_columns().without_empty_columns().to_markdown()
 }
 
 fn text_file(out: &mut Blocks, file: &TextFile) {

@@ -96,6 +96,21 @@ impl Listing {
         self.with(has_text)
     }
 
+    /// The header of a column for people, with the unit where its cells are numbers without one.
+    pub fn heading(&self, index: usize) -> String {
+        let Some(column) = self.columns.get(index) else { return String::new() };
+        let cells = || self.rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.text.as_str());
+        let is_bare = |unit: &str| {
+            column.is_numeric
+                && !column.name.contains(unit)
+                && cells().all(|text| !text.contains(unit) && !text.ends_with(|c: char| c.is_ascii_alphabetic()))
+        };
+        match column.unit().filter(|unit| is_bare(unit)) {
+            Some(unit) => format!("{}, {unit}", column.name),
+            None => column.name.to_string(),
+        }
+    }
+
     /// Shows a column on demand only; nothing where there is no such column.
     pub fn hide(&mut self, name: &str) {
         self.columns.iter_mut().filter(|column| column.name == name).for_each(|column| column.is_secondary = true);
@@ -124,7 +139,16 @@ impl Listing {
 
     /// The listing as a table to be written, its cells as they are shown.
     pub fn to_table(&self) -> Table {
-        let mut table = Table::new(self.columns.iter().map(|column| column.name.to_string()));
+        self.table_under(self.columns.iter().map(|column| column.name.to_string()).collect())
+    }
+
+    /// The listing as Markdown, its headers and cells as they are shown.
+    pub fn to_markdown(&self) -> String {
+        self.table_under((0..self.columns.len()).map(|index| self.heading(index)).collect()).to_markdown()
+    }
+
+    fn table_under(&self, headers: Vec<String>) -> Table {
+        let mut table = Table::new(headers);
         for row in &self.rows {
             table.push(row.iter().map(|entry| Cell::Text(entry.text.clone())).collect());
         }
@@ -318,6 +342,22 @@ mod tests {
             (column(Column::words("Sizes", ""), &[("1,5", None), ("2,000", None)]), "Sizes\n\"1,5\"\n\"2,000\"\n"),
         ] {
             assert_eq!(listing.to_csv(), written);
+        }
+    }
+
+    #[test]
+    fn headings_have_the_units_that_cells_leave_out() {
+        for (name, meaning, cells, heading) in [
+            ("busbw", "median, GB/s", ["12.5", ""], "busbw, GB/s"),
+            ("Error", "in per cent, with its spread", ["5.0 ± 0.2", "7.1"], "Error, %"),
+            ("Gain", "in per cent", ["+2.5 %", "−0.4 %"], "Gain"),
+            ("Gain", "in per cent; with its interval", ["+2.5 % (1 to 4)", "−0.4 % (−1 to 1)"], "Gain"),
+            ("Time", "in microseconds", ["12.5 µs", "1.2 ms"], "Time"),
+            ("Within 5 %", "in per cent", ["80", "90"], "Within 5 %"),
+            ("Calls", "how many", ["3", "4"], "Calls"),
+        ] {
+            let cells = cells.map(|text| (text, None));
+            assert_eq!(column(Column::numbers(name, meaning), &cells).heading(0), heading);
         }
     }
 

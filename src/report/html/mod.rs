@@ -224,9 +224,9 @@ fn listing(page: &mut Page, listing: &Listing, caption: &str) {
     page.text(caption);
     page.raw("\">\n<table>\n<thead><tr>");
     let class = |column: &Column| if column.is_numeric { " class=\"n\"" } else { "" };
-    for column in &listing.columns {
+    for (index, column) in listing.columns.iter().enumerate() {
         page.raw(&format!("<th scope=\"col\"{}>", class(column)));
-        page.text(&column.name);
+        page.text(&listing.heading(index));
         page.raw("</th>");
     }
     page.raw("</tr></thead>\n<tbody>\n");

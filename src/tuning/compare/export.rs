@@ -32,16 +32,15 @@ pub fn markdown(answer: &CompareAnswer, findings: &CompareFindings) -> String {
     let overall: Vec<OverallChange> = findings.overall.iter().filter(is_changed).copied().collect();
     let listed = listing::by_size(&overall, &changed, &findings.relative);
     if !listed.rows.is_empty() {
-        written += &format!("\n### Changed\n\n{}", listed.to_table().to_markdown());
+        written += &format!("\n### Changed\n\n{}", listed.to_markdown());
     }
     let fails: Vec<DeployedCheck> =
         findings.deployed_checks.iter().filter(|check| check.status.fails()).cloned().collect();
     if !fails.is_empty() {
-        written +=
-            &format!("\n### No longer to be deployed\n\n{}", listing::deployed_check(&fails).to_table().to_markdown());
+        written += &format!("\n### No longer to be deployed\n\n{}", listing::deployed_check(&fails).to_markdown());
     }
     if !answer.unmatched.rows.is_empty() {
-        written += &format!("\n### Only on one side\n\n{}", answer.unmatched.to_table().to_markdown());
+        written += &format!("\n### Only on one side\n\n{}", answer.unmatched.to_markdown());
     }
     written + "\n" + &points(&answer.notes)
 }

@@ -115,15 +115,25 @@ fn further_columns_are_shown_on_demand() {
     let rows = page.rows("Optimal configurations");
     let heads = "return [...arguments[0].querySelectorAll('thead th')].map((head) => head.innerText)";
     let table = || page.find("region", "Optimal configurations by size");
-    let first = json!(["Size", "Advice", "Configuration", "Time", "busbw", "Default", "Gain", "Support"]);
+    let first = json!(["Size", "Advice", "Configuration", "Time", "busbw, GB/s", "Default, GB/s", "Gain", "Support"]);
     assert_eq!(page.run(heads, &[table().into()]), first);
     let fits = page.run("return arguments[0].scrollWidth <= arguments[0].clientWidth", &[table().into()]);
     assert_eq!(fits, true, "eight columns fit");
     page.click("button", "Columns of Optimal configurations");
     page.click("menuitem", "Why");
     page.click("menuitem", "Best time");
-    let further =
-        json!(["Size", "Advice", "Why", "Configuration", "Time", "busbw", "Default", "Gain", "Best time", "Support"]);
+    let further = json!([
+        "Size",
+        "Advice",
+        "Why",
+        "Configuration",
+        "Time",
+        "busbw, GB/s",
+        "Default, GB/s",
+        "Gain",
+        "Best time",
+        "Support"
+    ]);
     page.wait_until(|| page.run(heads, &[table().into()]) == further, "the columns stand in their order");
     assert_eq!(page.rows("Optimal configurations"), rows);
     let widths = "return [...arguments[0].querySelectorAll('tr')].every((row) => row.cells.length === 10)";
@@ -187,6 +197,31 @@ fn an_address_brings_the_example_back() {
     page.reload();
     page.wait_for_text("of 1 MiB");
     assert_eq!(page.fragment(), fragment);
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_example_of_another_workbench_is_not_shown_as_that_of_tuning() {
+    let page = Page::open();
+    page.click("button", "Open the example");
+    page.wait_until_idle();
+    let of_tuning = page.fragment();
+    page.click("link", "Policy");
+    page.click("link", "Tuning");
+    page.find("region", "Answer");
+    assert!(!page.text().contains("Not loaded"), "the way back shows the example:\n{}", page.text());
+    page.click("link", "Policy");
+    page.click("button", "Open the example");
+    page.wait_until_idle();
+    page.wait_for_text("This is the example: simulated rewards, not measurements.");
+    page.click("link", "Tuning");
+    page.find("button", "Open the example of Tuning");
+    assert!(page.look_for("tab", "Answer").is_none() && !page.text().contains("a simulated sweep"), "{}", page.text());
+    page.run("location.hash = arguments[0]", &[of_tuning.into()]);
+    page.find("region", "Answer");
+    page.wait_until_idle();
+    page.wait_for_text("This is the example: a simulated sweep, not a measurement.");
     page.assert_clean();
 }
 

@@ -137,6 +137,64 @@ fn dialogs_keep_the_focus_and_give_it_back() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_list_of_commands_gives_the_focus_back_to_what_had_it() {
+    let page = with_sweep();
+    page.run("window.held = document.querySelector('.question select'); held.focus()", &[]);
+    page.press_with_control("k");
+    page.find("dialog", "Commands and keys");
+    page.press(key::ESCAPE);
+    page.wait_until(|| page.run("return document.activeElement === held", &[]) == true, "the list has the focus again");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_button_of_the_last_size_keeps_the_focus() {
+    let page = with_sweep();
+    page.run("document.querySelector('.steps button:last-child').focus()", &[]);
+    let is_last = || page.run("return document.activeElement.getAttribute('aria-disabled')", &[]) == "true";
+    for _ in 0..40 {
+        if is_last() {
+            break;
+        }
+        page.press(key::ENTER);
+        page.wait_until_idle();
+    }
+    assert!(is_last(), "the focus is on {}", page.text_of("return document.activeElement.outerHTML"));
+    let address = page.fragment();
+    page.press(key::ENTER);
+    page.wait_until_idle();
+    assert_eq!(page.fragment(), address, "there is no larger size");
+    page.assert_clean();
+}
+
+/// Opens the example of a workbench, gives the focus to the first field that a selector finds in a tab, and presses
+/// keys; the same field must have the focus when the answer is renewed.
+fn assert_focus_stays(workbench: &str, tab: &str, css: &str, keys: &[&str]) {
+    let page = Page::open_at(&format!("#v=1&w={workbench}"));
+    page.click("button", "Open the example");
+    page.wait_until_idle();
+    page.show(tab);
+    let focus = "window.held = document.querySelector(arguments[0]); held.focus(); held.select();";
+    page.run(focus, &[css.into()]);
+    keys.iter().for_each(|keys| page.press(keys));
+    page.wait_until_idle();
+    let focused = "return document.activeElement === held ? '' : document.activeElement.outerHTML.slice(0, 200)";
+    assert_eq!(page.text_of(focused), "", "{workbench}, {tab}: the focus is elsewhere");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_focus_stays_where_a_choice_was_made() {
+    let steps = ".report-section .own input[type=number]";
+    assert_focus_stays("policy", "Strategies", steps, &["400", key::ENTER]);
+    let left_out = ".report-section .many input[type=checkbox]";
+    assert_focus_stays("training-time", "Samples", left_out, &[" "]);
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_menu_is_walked_and_gives_the_focus_back() {
     let page = with_sweep();
     page.allow_clipboard();

@@ -162,6 +162,43 @@ fn the_first_column_and_the_head_stay_in_view() {
     page.assert_clean();
 }
 
+/// In a wide window the lists above the answer show what is chosen in them whole, and no field covers the next.
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn fields_have_room_for_their_text() {
+    for workbench in ["tuning", "policy", "training-time", "topology", "overlap"] {
+        let page = Page::open_at(&format!("#v=1&w={workbench}"));
+        page.resize(1440, 900);
+        if workbench != "topology" {
+            page.click("button", "Open the example");
+            page.wait_until_idle();
+        }
+        let cut = page.run(
+            "return [...document.querySelectorAll('.question .controls > .field > select')].filter((list) => {
+                 const probe = list.cloneNode();
+                 probe.style.position = 'absolute';
+                 probe.append(new Option(list.selectedOptions[0].text));
+                 document.body.append(probe);
+                 const needed = probe.offsetWidth;
+                 probe.remove();
+                 return list.checkVisibility() && list.offsetWidth + 1 < needed;
+             }).map((list) => list.parentElement.innerText)",
+            &[],
+        );
+        assert_eq!(cut, json!([]), "{workbench}: lists are cut");
+        page.unfold();
+        let covered = page.run(
+            "const fields = [...document.querySelectorAll('.own input')].filter((field) => field.checkVisibility());
+             const boxes = fields.map((field) => field.getBoundingClientRect());
+             return boxes.slice(1).filter((box, i) => box.top < boxes[i].bottom && boxes[i].top < box.bottom
+                 && box.left < boxes[i].right && boxes[i].left < box.right).length",
+            &[],
+        );
+        assert_eq!(covered, 0, "{workbench}: fields cover others");
+        page.assert_clean();
+    }
+}
+
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn text_is_readable_in_light_and_dark() {

@@ -30,6 +30,21 @@ fn the_example_opens_with_one_click_and_is_judged() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
+fn numbers_of_strategies_have_units_and_one_sign_of_a_minus() {
+    let page = example();
+    page.show("Strategies");
+    let heads = page.text_of("return document.querySelector('.data thead').innerText");
+    for head in ["Regret, ms", "Latency, ms", "Best at end, %", "Right, %", "Exploration, ms", "Paid back, calls"] {
+        assert!(heads.contains(head), "{head} is not in {heads}");
+    }
+    let hyphens = "return [...document.querySelectorAll('.data td')].map((cell) => cell.innerText)
+         .filter((text) => /^-[0-9]/.test(text))";
+    assert_eq!(page.run(hyphens, &[]), serde_json::json!([]));
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_log_that_names_no_arm_is_refused_in_a_sentence() {
     let page = Page::open();
     let line = "allreduce,4194304,1,8,12.34\n".repeat(20);

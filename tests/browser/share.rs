@@ -74,11 +74,12 @@ fn choose_length(page: &Page, length: &str) {
     page.find("textbox", "The link");
 }
 
-/// What the table of that name says: an object per row, without empty cells.
+/// What the table of that name says: an object per row, without empty cells. Units of headers are left out, as short
+/// links do.
 fn cells(page: &Page, table: &str) -> Vec<Value> {
     let region = page.find("region", table);
     let read = "
-        const names = [...arguments[0].querySelectorAll('thead th')].map((name) => name.innerText);
+        const names = [...arguments[0].querySelectorAll('thead th')].map((name) => name.innerText.split(', ')[0]);
         const pairs = (row) => [...row.cells].map((cell, i) => [names[i], cell.innerText]).filter((pair) => pair[1] !== '');
         return [...arguments[0].querySelectorAll('tbody tr')].map((row) => Object.fromEntries(pairs(row)));";
     page.run(read, &[region.into()]).as_array().unwrap().clone()
@@ -457,6 +458,15 @@ fn paper_has_charts_and_all_rows_and_no_controls() {
     assert_eq!(controls, json!([]), "controls are on paper");
     let ground = page.run("return getComputedStyle(document.body).backgroundColor", &[]);
     assert_eq!(ground, "rgb(255, 255, 255)", "paper is white");
+    let said = page.text();
+    assert!(said.starts_with("Collectune") && said.contains("Tuning") && !said.contains("Topology"), "{said}");
+    assert!(said.contains("sweep.csv"), "{said}");
+    let day = page.text_of("return getComputedStyle(document.documentElement).getPropertyValue('--today')");
+    assert!(day.len() == 12 && day.starts_with("\"20"), "{day}");
+    // Buttons would not be repeated on further pages.
+    let boxes = "return [...document.querySelectorAll('.data thead button')]
+         .filter((button) => button.getClientRects().length).length";
+    assert_eq!(page.run(boxes, &[]), 0, "the heads of tables are text");
     page.assert_clean();
 }
 

@@ -61,8 +61,8 @@ fn run(command: &Element) {
     }
     // After this event: a click during the handler would not reach the click listeners.
     spawn_local(async move {
-        // The closed dialog gave the focus back; a clicked control has the focus. A dialog opened from here gives it back
-        // to what had it before.
+        // The closed dialog gave the focus back; a clicked control has the focus. A dialog that opens gives it back to
+        // what had it before.
         if !control.has_attribute("data-open") {
             let _ = control.focus();
         }

@@ -31,7 +31,7 @@ pub fn Welcome(
     // A link names the workload that was shown; it does not hold the measurements.
     let awaited = move || {
         let address = session.tuning.address.get();
-        (workbench == Workbench::Tuning && address.is_particular()).then(|| {
+        (workbench == Workbench::Tuning && address.is_particular() && !address.example).then(|| {
             view! {
                 <p class="awaited" role="status">
                     "This link shows " <strong>{address.to_string()}</strong> ". Drop the sweep that was measured there."

@@ -14,10 +14,7 @@ use collectune::{
         strategies::StrategyKind,
     },
     intake::{self, FileContent},
-    policy::{
-        simulate,
-        study::{NamedLog, PolicyStudy},
-    },
+    policy::{read::NamedLog, simulate, study::PolicyStudy},
     progress::Silent,
 };
 use criterion::{Criterion, criterion_group, criterion_main};

@@ -48,9 +48,9 @@ pub fn take_out(logs: &mut [Option<Attributed>], named: &[NamedLog]) -> Vec<Stri
                 let is_later = named[place].log.rank < named[index].log.rank;
                 let (left_out, used) = if is_later { (own, name) } else { (name, own) };
                 if is_later {
-                    log.lines.clear()
+                    log.lines.clear();
                 } else {
-                    other.lines.clear()
+                    other.lines.clear();
                 }
                 notes.push(format!(
                     "{left_out} is of another rank of the run of {used}, and is left out: lines of the same call are not \

@@ -235,7 +235,8 @@ fn calls_of_several_ranks_are_told_and_a_list_is_sent_to_reach() {
     assert!(said.contains("of other ranks of the same communicators count as well: say how many ranks log"), "{said}");
     let told = text(&collectune(&["tuning", "coverage", &logs[0], &logs[1], "--logging-ranks", "2"]).stderr);
     assert!(!told.contains("of other ranks"), "{told}");
-    let list = write(&folder, "calls.csv", "collective,num_nodes,num_gpus,size_bytes,calls\nall_reduce,1,8,458752,61\n");
+    let list =
+        write(&folder, "calls.csv", "collective,num_nodes,num_gpus,size_bytes,calls\nall_reduce,1,8,458752,61\n");
     let said = text(&collectune(&["tuning", "coverage", &list]).stderr);
     assert!(said.contains("as a list of a job's calls it is read by collectune reach"), "{said}");
 }

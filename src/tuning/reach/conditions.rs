@@ -124,7 +124,7 @@ fn dda(call: &ListedCall, at: &Surroundings) -> Option<(Path, String)> {
     };
     let is_cut_evenly = *collective != Collective::AllReduce
         || *size_bytes <= FLAT_BYTES
-        || (size_bytes / element_bytes % 8 == 0 && size_bytes / u64::from(RANKS) % 16 == 0);
+        || ((size_bytes / element_bytes).is_multiple_of(8) && (size_bytes / u64::from(RANKS)).is_multiple_of(16));
     if *size_bytes > threshold_bytes || size_bytes % 16 != 0 || !is_cut_evenly || *is_sum == Some(false) {
         return None;
     }

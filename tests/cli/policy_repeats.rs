@@ -86,7 +86,7 @@ fn what_was_saved_of_a_log_before_counts_once() {
     let whole = log(&folder, "whole.csv", &all);
     let before = log(&folder, "before.csv", &all[..200]);
     let behind = log(&folder, "behind.csv", &all[150..]);
-    let (alone, _) = replayed(&[whole.clone()]);
+    let (alone, _) = replayed(std::slice::from_ref(&whole));
     for logs in [[whole.clone(), before.clone(), behind.clone()], [behind, before, whole]] {
         let (decision, notes) = replayed(&logs);
         assert_eq!(decision, alone);

@@ -55,7 +55,8 @@ const MODEL: &str = "e.model";
 
 /// Whether a model is chosen that is known by name, which needs no file.
 pub fn names_model(choices: &Choices) -> bool {
-    choices.get(MODEL).is_some_and(|name| known(name).is_ok())
+    // The page asks this, and shall not carry the reader of models for it.
+    choices.get(MODEL).is_some_and(|name| KNOWN.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)))
 }
 
 impl TrainingTime {

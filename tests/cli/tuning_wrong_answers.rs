@@ -392,6 +392,21 @@ fn options_that_are_of_no_use_are_named_or_refused() {
     assert!(said(&backwards, 1).contains("--min is above --max"));
 }
 
+/// An A/B of a tuner file that has nothing to say is a night for nothing.
+#[test]
+fn an_ab_of_rules_for_something_else_is_told() {
+    let folder = TempDir::new().unwrap();
+    let conf = write(&folder, "a.conf", "allreduce,0,4095,tree,ll,4,2,16,-1,-1\n");
+    let planned = |collective: &str, nodes: &str, ranks: &str, conf: &str| {
+        let asked = ["tuning", "ab-plan", "--collective", collective, "--nodes", nodes, "--ranks", ranks];
+        said(&[&asked[..], &["--plugin", "/a.so", "--conf", conf]].concat(), 0)
+    };
+    assert!(planned("all_gather", "2", "16", &conf).contains("has no rule for all_gather on 2 nodes, 16 ranks"));
+    assert!(planned("all_reduce", "4", "32", &conf).contains("has no rule for all_reduce on 4 nodes, 32 ranks"));
+    assert_eq!(planned("all_reduce", "2", "16", &conf), "");
+    assert_eq!(planned("all_gather", "2", "16", "/on/the/cluster.conf"), "");
+}
+
 #[test]
 fn files_that_a_command_does_not_use_are_named() {
     let folder = TempDir::new().unwrap();

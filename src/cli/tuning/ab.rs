@@ -1,6 +1,6 @@
 //! `collectune tuning ab` and `ab-plan`: which rules of a tuner file an A/B campaign lets stand, and the next A/B.
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -17,10 +17,13 @@ use crate::{
     launch::{Launcher, Sizes},
     report::Workbench,
     text::visible,
-    tuning::ab::{
-        self, AbAnswer, AbQuestion,
-        script::CampaignPlan,
-        verdict::{JudgedRule, Limits, RuleVerdict},
+    tuning::{
+        ab::{
+            self, AbAnswer, AbQuestion,
+            script::CampaignPlan,
+            verdict::{JudgedRule, Limits, RuleVerdict},
+        },
+        conf::{read, readers_of, rule::Rule},
     },
 };
 
@@ -116,6 +119,16 @@ impl AbPlan {
             return refuse("--min is above --max: no size lies between them");
         }
         let (collective, scale, sizes) = (asked.collective, asked.launched_scale()?, Sizes { first: min, last: max });
+        // The file of the cluster need not be here.
+        if let Ok(bytes) = fs::read(&conf) {
+            let rules = read(&bytes, readers_of(&bytes)[0]);
+            let [nodes, ranks] = [scale.nodes, scale.ranks].map(i64::from);
+            let is_here = |rule: &Rule| rule.nodes.contains(nodes) && (rule.per_rank || rule.ranks.contains(ranks));
+            if !rules.iter().any(|rule| rule.collective == collective && is_here(rule)) {
+                let what = format!("{conf} has no rule for {collective} on {scale}: the A/B would judge none of its rules");
+                terminal::say("warning", &what);
+            }
+        }
         terminal::write_file(&CampaignPlan { collective, scale, sizes, repeats, seed, launcher, plugin, conf }.script())
     }
 }

@@ -97,6 +97,8 @@ struct Reader {
 
 /// One of as many lines that come before their predecessor: runs that were appended have more lines.
 const FREQUENT: usize = 10;
+/// Fewer lines are too few to tell lines that are out of order from runs.
+const LEAST_MIXED: usize = 20;
 
 impl Reader {
     fn new(name: &str) -> Self {
@@ -317,7 +319,8 @@ impl Reader {
             (None, None) => return,
         };
         let back = by.windows(2).filter(|pair| pair[1] < pair[0]).count();
-        if back == 0 || !is_of_clock && back * FREQUENT < by.len() {
+        let is_mixed = by.len() >= LEAST_MIXED && back * FREQUENT >= by.len();
+        if back == 0 || !(is_of_clock || is_mixed) {
             return;
         }
         self.is_sorted = true;

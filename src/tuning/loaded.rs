@@ -225,8 +225,17 @@ impl LoadedTuning {
         question.uncovered.extend(plan::agenda::unmeasured(sweep, self.files.jobs.iter().map(|(_, job)| job)));
         question.stalls.extend(self.study.lone_stalls());
         question.platform = question.platform.or_else(|| self.platform());
-        let matrix = question.platform.unwrap_or_default().matrix();
-        Ok(plan::plan(sweep, elsewhere, recommendations, &SupportMatrix::new(matrix, sweep), &question, progress))
+        let platform = question.platform.unwrap_or_default();
+        let most = platform.most_channels();
+        let too_many: Vec<String> = question.channels.iter().filter(|c| **c > most).map(u32::to_string).collect();
+        question.channels.retain(|channels| *channels <= most);
+        let support = SupportMatrix::new(platform.matrix(), sweep);
+        let mut answer = plan::plan(sweep, elsewhere, recommendations, &support, &question, progress);
+        answer.notes.extend((!too_many.is_empty()).then(|| {
+            let library = platform.library;
+            format!("{} channels are left out: {library} has at most {most} there", too_many.join(", "))
+        }));
+        Ok(answer)
     }
 
     /// The trained model as a file.

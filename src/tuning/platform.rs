@@ -156,6 +156,16 @@ impl Platform {
         self.version.is_some_and(|version| !version.is_from(Version::new(major, minor)))
     }
 
+    /// The most channels of a communicator: `MAXCHANNELS` in `src/include/device.h` of NCCL, 64 from 2.26 on, and of
+    /// RCCL.
+    pub fn most_channels(&self) -> u32 {
+        match self.library {
+            Library::Rccl => 128,
+            Library::Nccl if self.is_before(2, 26) => 32,
+            Library::Nccl => 64,
+        }
+    }
+
     /// The algorithms beside TREE and RING that are worth a launch: those that are known to be there, as far as the
     /// matrix does not rule them out.
     pub fn tried_algorithms(&self, nodes: u32) -> Vec<Algorithm> {

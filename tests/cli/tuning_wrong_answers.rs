@@ -392,6 +392,29 @@ fn options_that_are_of_no_use_are_named_or_refused() {
     assert!(said(&backwards, 1).contains("--min is above --max"));
 }
 
+/// What a library would cut is not measured under another name.
+#[test]
+fn channels_that_no_communicator_has_are_left_out_of_a_plan() {
+    let folder = TempDir::new().unwrap();
+    let sweep = simulated(&folder);
+    for (library, version, most) in [("nccl", "2.25", 32), ("nccl", "2.27", 64), ("rccl", "2.27", 128)] {
+        let asked = ["tuning", "plan", &sweep, "--channels", "4,48,100,200", "--library", library];
+        let told = said(&[&asked[..], &["--library-version", version, "--gpu", "h100", "--json"]].concat(), 0);
+        assert!(told.contains(&format!("has at most {most} there")), "{library} {version}: {told}");
+    }
+}
+
+/// The tuner of RCCL's own that reads a file came with 2.28.3, and NCCL has none.
+#[test]
+fn an_export_that_nobody_reads_is_told() {
+    let folder = TempDir::new().unwrap();
+    let sweep = simulated(&folder);
+    let export = |more: &[&str]| said(&[&["tuning", "export", &sweep, "--reader", "rccl"][..], more].concat(), 0);
+    assert!(export(&["--library-version", "2.27"]).contains("RCCL 2.27 has no tuner of its own that reads this file"));
+    assert!(export(&["--library", "nccl"]).contains("NCCL does not read this file"));
+    assert!(!export(&["--library-version", "2.30.4"]).contains("reads this file"));
+}
+
 /// An A/B of a tuner file that has nothing to say is a night for nothing.
 #[test]
 fn an_ab_of_rules_for_something_else_is_told() {

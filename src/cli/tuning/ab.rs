@@ -125,7 +125,8 @@ impl AbPlan {
             let [nodes, ranks] = [scale.nodes, scale.ranks].map(i64::from);
             let is_here = |rule: &Rule| rule.nodes.contains(nodes) && (rule.per_rank || rule.ranks.contains(ranks));
             if !rules.iter().any(|rule| rule.collective == collective && is_here(rule)) {
-                let what = format!("{conf} has no rule for {collective} on {scale}: the A/B would judge none of its rules");
+                let what =
+                    format!("{conf} has no rule for {collective} on {scale}: the A/B would judge none of its rules");
                 terminal::say("warning", &what);
             }
         }

@@ -15,7 +15,7 @@ use crate::{
             words::COLLECTIVES,
         },
         decision::{Decision, KeepReason},
-        platform::Library,
+        platform::{Library, Platform, Version},
         result::Recommendation,
         sweep::Sweep,
     },
@@ -40,6 +40,7 @@ pub(super) fn warnings(plans: &[Plan], basis: &ExportInput<'_>, options: &Export
                 .to_owned(),
         );
     }
+    warnings.extend(nobody_reads(options));
     warnings.extend(built_in(options));
     let has_rules = plans.iter().any(|plan| plan.spans.iter().any(|span| span.written.is_some()));
     if !plans.is_empty() && !has_rules {
@@ -75,10 +76,28 @@ pub(super) fn without_effect(file: &ConfFile, options: &ExportOptions) -> Vec<St
     alike(&found).iter().map(sentence).collect()
 }
 
+/// Before this version RCCL has no tuner of its own that reads a file: it came with 2.28.3.
+const OWN_TUNER_FROM: Version = Version::new(2, 28);
+
+/// That the library of an export has not the reader for which it is written: only RCCL has a tuner of its own.
+fn nobody_reads(options: &ExportOptions) -> Option<String> {
+    let Platform { library, version, .. } = options.platform();
+    if options.reader != Reader::Rccl {
+        return None;
+    }
+    match (library, version) {
+        (Library::Nccl, _) => Some("NCCL does not read this file: RCCL's own tuner does, from 2.28.3 on.".to_owned()),
+        (Library::Rccl, Some(version)) if version < OWN_TUNER_FROM => {
+            Some(format!("RCCL {version} has no tuner of its own that reads this file: it comes with 2.28.3."))
+        }
+        _ => None,
+    }
+}
+
 /// Whether the file displaces a table of the library, and carries its rows.
 fn built_in(options: &ExportOptions) -> Option<String> {
     let platform = options.platform();
-    if platform.library != Library::Rccl {
+    if platform.library != Library::Rccl || platform.version.is_some_and(|version| version < OWN_TUNER_FROM) {
         return None;
     }
     let Some(table) = options.displaced() else {

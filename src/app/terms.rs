@@ -71,6 +71,8 @@ pub fn Explanation() -> impl IntoView {
         window_event_listener(ev::pointerover, over),
         window_event_listener(ev::focusin, focus),
         window_event_listener(ev::focusout, move |_| hide()),
+        // Its place is that of the width before.
+        window_event_listener(ev::resize, move |_| hide()),
         window_event_listener(ev::keydown, move |event| {
             if event.key() == "Escape" {
                 hide();

@@ -87,7 +87,7 @@ fn the_example_opens_with_one_click_and_says_that_it_is_simulated() {
     assert_eq!(page.fragment(), "#v=1&w=overlap&x=1");
     assert_eq!(page.requests().len(), before, "the example came with the page");
     page.click("link", "Tuning");
-    page.wait_for_text("No sweep is open");
+    page.wait_for_text("Drop a sweep of collectives and see");
     page.run("history.back()", &[]);
     page.wait_for_text("simulated kernels");
     page.reload();

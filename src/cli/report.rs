@@ -49,7 +49,8 @@ use crate::{
 pub(super) struct Report {
     /// Files of one workbench: sweeps, logs and saved models; reward logs; samples of training steps; link graphs,
     /// dumps of machines and schedules, or a form such as mesh:8x8; tables of kernels; or one report. - is the standard
-    /// input. None where --choices says it all: a graph that is made, a simulation of strategies, or a known model (e.model=llama-3.1-8b)
+    /// input. None where --choices says it all: a graph that is made, a simulation of strategies, or a known model
+    /// (e.model=llama-3.1-8b)
     #[arg(required_unless_present = "choices", value_name = "FILE")]
     files: Vec<PathBuf>,
 

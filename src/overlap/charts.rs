@@ -6,8 +6,8 @@ use crate::{
     units::percent,
 };
 
-/// Predicted over measured slowdowns, in per cent of the part that overlaps; `estimates` are the predictions of the model
-/// `title`.
+/// Predicted over measured slowdowns, in per cent of the part that overlaps; `estimates` are the predictions of the
+/// model `title`.
 pub fn predicted_over_measured(dataset: &Dataset, id: &str, title: &str, estimates: &[Option<Predicted>]) -> Chart {
     let pairs = dataset.overlapped().zip(estimates).filter_map(|(kernel, estimates)| Some((kernel, (*estimates)?)));
     let mut points = Vec::new();

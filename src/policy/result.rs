@@ -304,8 +304,8 @@ pub struct Pair {
     pub key: Key,
     /// The fastest arm without overlap, and with overlap.
     pub winners: [Arm; 2],
-    /// P(the mode's winner is better than the other mode's winner), in each mode; `None` where it is the same arm, or not
-    /// known.
+    /// P(the mode's winner is better than the other mode's winner), in each mode; `None` where it is the same arm, or
+    /// not known.
     pub p_better: [Option<f64>; 2],
     /// Whether the fastest arms differ.
     pub kind: PairKind,

@@ -1,4 +1,5 @@
-//! Data types of messages and operations of reductions, by any of the names that libraries and frameworks have for them.
+//! Data types of messages and operations of reductions, by any of the names that libraries and frameworks have for
+//! them.
 
 /// A data type of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -81,8 +81,8 @@ const MAX_VALUE_LENGTH: usize = 160;
 const DEFAULT_ENVIRONMENT: &str = "default environment";
 
 /// Environment variables with which the same algorithm, protocol and channels take another time. Those that only allow
-/// an algorithm, such as `NCCL_NVLS_ENABLE`, are set for the runs of it, and are none of them: with them a run is not one
-/// of the default.
+/// an algorithm, such as `NCCL_NVLS_ENABLE`, are set for the runs of it, and are none of them: with them a run is not
+/// one of the default.
 pub const TRANSPORT_VARIABLES: [&str; 24] = [
     "NCCL_BUFFSIZE",
     "NCCL_CROSS_NIC",

@@ -69,7 +69,8 @@ impl Session {
         self.load();
     }
 
-    /// Whether the same file is open and was read, which is said: of two with one content each number would count twice.
+    /// Whether the same file is open and was read, which is said: of two with one content each number would count
+    /// twice.
     fn is_open(self, handle: &web_sys::File) -> bool {
         let of = |file: &web_sys::File| (file.name(), file.size() as u64, file.last_modified() as u64);
         let is_same = |file: &OpenFile| !file.is_example && file.not_read.is_none() && of(&file.handle) == of(handle);

@@ -81,8 +81,8 @@ impl Stack {
         !matches!((self, kind), (Self::MegatronLm, Recomputation::Operators))
     }
 
-    /// Bytes of a gradient in memory and where it is exchanged, as the software usually has them: Megatron Core's are in
-    /// single precision unless `--grad-reduce-in-bf16` is given (`megatron/training/arguments.py`).
+    /// Bytes of a gradient in memory and where it is exchanged, as the software usually has them: Megatron Core's are
+    /// in single precision unless `--grad-reduce-in-bf16` is given (`megatron/training/arguments.py`).
     pub const fn gradient_bytes(self) -> f64 {
         match self {
             Self::MegatronCore | Self::MegatronLm | Self::TorchTitan | Self::TorchTitanEager => 4.0,

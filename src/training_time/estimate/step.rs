@@ -632,8 +632,8 @@ impl StepQuestion<'_> {
     fn message(&self) -> Exchange {
         let place = self.place();
         let spread = if self.is_sequence_parallel || self.degrees.tensor > 1 { place.tensor } else { 1.0 };
-        // As most boundaries are. With the slowest of all, published steps of other sources than those learnt from are off
-        // by up to 66 % instead of 21 %.
+        // As most boundaries are. With the slowest of all, published steps of sources that were left out are off by up
+        // to 66 % instead of 21 %.
         let stage_gpus = self.degrees.gpus() / u64::from(self.degrees.pipeline.max(1));
         let group = Group::pair(stage_gpus.saturating_mul(2) <= self.device.linked_gpus.into());
         let bytes = self.row_bytes() / spread;

@@ -430,8 +430,8 @@ fn training(of: &mut Arguments) -> Result<TrainingSettings> {
     layout(of, settings)
 }
 
-/// What is computed again; `--recompute-activations` is short for `selective`, and `--checkpoint-activations` was `full`
-/// before. What the estimate does not tell apart is noted.
+/// What is computed again; `--recompute-activations` is short for `selective`, and `--checkpoint-activations` was
+/// `full` before. What the estimate does not tell apart is noted.
 fn recomputation(of: &mut Arguments, layers: Option<u32>) -> String {
     let (is_short, was_full) = (of.flag("recompute_activations"), of.flag("checkpoint_activations"));
     let kind = match of.text("recompute_granularity") {

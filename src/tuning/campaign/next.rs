@@ -4,8 +4,8 @@
 //! planner expects the most, over all collectives and scales; the default again among them, so that a drift is seen.
 //! Where nothing is left that is worth a launch, or the budget would not do for more, what is to be deployed and the
 //! default are repeated until each was measured [`CampaignSettings::repeats`] times, and what is tied with it as often
-//! as that may decide. The launches of the A/B are kept for it, but where there is nothing to deploy yet, they serve the
-//! search as well, up to those without which no A/B could confirm what it finds. Nothing is remembered besides the
+//! as that may decide. The launches of the A/B are kept for it, but where there is nothing to deploy yet, they serve
+//! the search as well, up to those without which no A/B could confirm what it finds. Nothing is remembered besides the
 //! journal and the logs.
 
 use super::{
@@ -339,8 +339,8 @@ impl SearchState<'_> {
         Ok(found.ok_or_else(|| vec![why()]))
     }
 
-    /// The launch from which the most is expected over all jobs, the default first where it is due; or why none is worth
-    /// it.
+    /// The launch from which the most is expected over all jobs, the default first where it is due; or why none is
+    /// worth it.
     fn most_gain(
         &self,
         loaded: &LoadedTuning,

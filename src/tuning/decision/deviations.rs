@@ -80,8 +80,8 @@ pub struct OwnSpread {
     pub variance: PooledVariance,
     /// Whether it comes from single runs, not from the spread of medians.
     pub is_of_runs: bool,
-    /// The variance of what ran as a share of that of all at the same sizes, over all sizes; `None` where no repeats tell
-    /// it.
+    /// The variance of what ran as a share of that of all at the same sizes, over all sizes; `None` where no repeats
+    /// tell it.
     pub share: Option<f64>,
 }
 
@@ -181,7 +181,8 @@ impl PooledVariance {
         Self { variance: deviation * deviation, freedom: f64::INFINITY }
     }
 
-    /// The variance of a point, moderated by that of its neighbourhood as what ran has it elsewhere; degrees of freedom after Satterthwaite (1946).
+    /// The variance of a point, moderated by that of its neighbourhood as what ran has it elsewhere; degrees of freedom
+    /// after Satterthwaite (1946).
     #[must_use]
     pub fn moderated(self, own: OwnSpread) -> Self {
         let usual = own.share.unwrap_or(1.0) * self.variance;
@@ -277,9 +278,9 @@ const fn who(place: &PointRuns) -> (RunKind, Configuration) {
     }
 }
 
-/// The deviations of single runs from the mean of their place, over the deviation of their size and of what ran, widened
-/// by what the mean takes out of them. Were they not taken for what ran, a noisy default among steady configurations
-/// would look like one that is far off now and then, whose median hardly errs.
+/// The deviations of single runs from the mean of their place, over the deviation of their size and of what ran,
+/// widened by what the mean takes out of them. Were they not taken for what ran, a noisy default among steady
+/// configurations would look like one that is far off now and then, whose median hardly errs.
 fn residuals(
     runs: &Runs,
     screened: &Screened,

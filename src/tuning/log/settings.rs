@@ -43,9 +43,9 @@ const ENABLING: [&str; 8] = [
     "RCCL_MSCCL_ENABLE",
 ];
 
-/// The words of `NCCL_ALGO` or `NCCL_PROTO` for a collective: of `ring;allreduce:tree` those behind its name, else those
-/// without a name, which stand first (NCCL from 2.24 on, `src/graph/tuning.cc`); `None` where the list says nothing of
-/// it.
+/// The words of `NCCL_ALGO` or `NCCL_PROTO` for a collective: of `ring;allreduce:tree` those behind its name, else
+/// those without a name, which stand first (NCCL from 2.24 on, `src/graph/tuning.cc`); `None` where the list says
+/// nothing of it.
 pub(in crate::tuning) fn words_for(list: &str, collective: Collective) -> Option<&str> {
     let named =
         |entry: &&str| entry.split_once(':').is_some_and(|(name, _)| Collective::parse(name) == Some(collective));

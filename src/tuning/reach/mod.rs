@@ -61,8 +61,8 @@ pub struct ReachReader {
 }
 
 impl ReachReader {
-    /// Reads a file. One with the lines of an earlier file counts once, and is named. Returns whether it says anything: a
-    /// line of the library, or the header of a list.
+    /// Reads a file. One with the lines of an earlier file counts once, and is named. Returns whether it says anything:
+    /// a line of the library, or the header of a list.
     pub fn read(&mut self, name: &str, lines: &mut Lines<'_>) -> bool {
         let file = self.files.len() as u32;
         self.files.push(name.to_owned());

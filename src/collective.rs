@@ -274,8 +274,7 @@ pub struct Configuration {
 impl Configuration {
     /// `RING/LL128/24`, or `RING/LL128` where a file does not say the channels.
     pub fn as_known(&self) -> String {
-        let text = self.to_string();
-        text.strip_suffix("/0").map_or(text.clone(), str::to_owned)
+        if self.channels > 0 { self.to_string() } else { format!("{}/{}", self.algorithm, self.protocol) }
     }
 }
 

@@ -31,7 +31,7 @@ pub enum Check {
     },
     /// Standard metrics that the run lacks: the published model was given all of them.
     Missing {
-        /// Their names.
+        /// Their names, as their columns have them in tables of kernels.
         metrics: Vec<String>,
         /// The number of all standard metrics.
         of: u64,

@@ -77,7 +77,7 @@ fn has_same_calls(one: &[Observation], other: &[Observation]) -> bool {
 
 /// Whether some lines stand within others, one after the other.
 fn holds(whole: &[Observation], part: &[Observation]) -> bool {
-    part.len() <= whole.len() && is_long_enough(part) && whole.windows(part.len()).any(|lines| is_same(lines, part))
+    part.len() <= whole.len() && whole.windows(part.len()).any(|lines| is_same(lines, part)) && is_long_enough(part)
 }
 
 fn is_long_enough(lines: &[Observation]) -> bool {

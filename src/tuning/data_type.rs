@@ -6,7 +6,7 @@
 pub struct DataType {
     /// The name by which it is known here, such as `bf16`.
     pub name: &'static str,
-    /// Bytes of an element.
+    /// Bytes of an element, from 1 to 8.
     pub bytes: u32,
 }
 

@@ -409,7 +409,7 @@ impl LoadedTuning {
         let support = SupportMatrix::new(question.library.of_reader(question.reader).matrix(), self.study.sweep());
         let expectations = Expectations::new(self.study.sweep(), &support, Some(&predict));
         let one_us = |workload: &Workload| expectations.default(workload)?.time_us;
-        let reach = self.reach(question, rules.clone()).with_times(&one_us);
+        let reach = self.reach(&jobs, question, rules.clone()).with_times(&one_us);
         let basis = coverage::CoverageInput {
             sweep: self.study.sweep(),
             rules: rules.as_deref(),
@@ -444,13 +444,13 @@ impl LoadedTuning {
 
     /// Which of the calls a tuner is asked about: by the lines of the loaded logs, or by the conditions of the library
     /// for calls that were typed.
-    fn reach(&self, question: &coverage::CoverageQuestion, rules: Option<Vec<Rule>>) -> Reach {
+    fn reach(&self, jobs: &[&(u32, JobLog)], question: &coverage::CoverageQuestion, rules: Option<Vec<Rule>>) -> Reach {
         let mut reader = ReachReader::default();
         let groups = self.study.groups();
         let only = groups.first().filter(|_| groups.len() == 1).map(|group| group.scale);
         match &question.typed {
             Some(typed) => question.scale.or(only).into_iter().for_each(|scale| reader.list(typed.listed(scale))),
-            None => self.jobs().0.iter().for_each(|(file, log)| reader.log(self.name(*file), &log.lines)),
+            None => jobs.iter().for_each(|(file, log)| reader.log(self.name(*file), &log.lines)),
         }
         let library = reader.library(None, question.on.gpu).unwrap_or(question.library.of_reader(question.reader));
         reader.reach(&ReachQuestion {

@@ -39,7 +39,13 @@ pub(super) const READING: &str = "Reading";
 impl Session {
     /// Opens further files and reads all of them. The example replaces all others, and is replaced by them.
     pub fn open(self, mut handles: Vec<web_sys::File>, is_example: bool) {
-        handles.retain(|handle| is_example || !self.is_open(handle));
+        handles.retain(|handle| {
+            let is_again = !is_example && self.is_open(handle);
+            if is_again {
+                self.notify(format!("{} is open already.", handle.name()), false, None);
+            }
+            !is_again
+        });
         if handles.is_empty() {
             return;
         }
@@ -69,16 +75,11 @@ impl Session {
         self.load();
     }
 
-    /// Whether the same file is open and was read, which is said: of two with one content each number would count
-    /// twice.
+    /// Whether the same file is open and was read: of two with one content each number would count twice.
     fn is_open(self, handle: &web_sys::File) -> bool {
         let of = |file: &web_sys::File| (file.name(), file.size() as u64, file.last_modified() as u64);
         let is_same = |file: &OpenFile| !file.is_example && file.not_read.is_none() && of(&file.handle) == of(handle);
-        let is_open = self.files.with_untracked(|files| files.iter().any(is_same));
-        if is_open {
-            self.notify(format!("{} is open already.", handle.name()), false, None);
-        }
-        is_open
+        self.files.with_untracked(|files| files.iter().any(is_same))
     }
 
     /// Closes a file and reads the others again.

@@ -558,7 +558,7 @@ fn json(model: &Transformer, answer: &Estimated) -> impl Serialize {
         memory_gib: answer.step.memory_bytes / GIB,
         fits: answer.step.first_too_much.is_none(),
         price_per_step: answer.price_per_step,
-        price_per_billion_tokens: answer.price_per_step.map(|price| price / answer.step.tokens * 1e9),
+        price_per_billion_tokens: answer.price_per_billion_tokens(),
         own_steps: answer.own_steps,
         fitting_layouts: answer.layouts.fitting,
         layouts: answer.layouts.ranked.iter().map(ranked).collect::<Vec<_>>(),

@@ -225,10 +225,9 @@ pub fn figures(answer: &Estimated) -> Vec<(&'static str, String)> {
             ),
         ),
     ];
-    if let Some(price) = answer.price_per_step {
-        figures.push(("Price of a step", significant(price)));
-        figures.push(("Price of a billion tokens", significant(price / tokens * 1e9)));
-    }
+    let prices =
+        [("Price of a step", answer.price_per_step), ("Price of a billion tokens", answer.price_per_billion_tokens())];
+    figures.extend(prices.into_iter().filter_map(|(name, price)| Some((name, significant(price?)))));
     figures
 }
 

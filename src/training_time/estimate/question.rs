@@ -258,6 +258,13 @@ pub struct Estimated {
     pub price_per_step: Option<f64>,
 }
 
+impl Estimated {
+    /// The price of a billion tokens, where one of a GPU's hour is given.
+    pub fn price_per_billion_tokens(&self) -> Option<f64> {
+        self.price_per_step.map(|price| price / self.step.tokens * 1e9)
+    }
+}
+
 /// What steps of one's own are used for.
 struct OwnStepsUse {
     calibrated: Calibrated,
@@ -282,9 +289,10 @@ struct Run {
 
 impl Run {
     const fn of(question: &StepQuestion<'_>) -> Self {
-        let StepQuestion { degrees, virtual_stages, micro_batch, recomputation, sharding, .. } = *question;
+        let StepQuestion {
+            degrees, virtual_stages, micro_batch, recomputation, sharding, sequence, global_batch, ..
+        } = *question;
         let chunks = if degrees.pipeline > 1 { virtual_stages } else { 1 };
-        let StepQuestion { sequence, global_batch, .. } = *question;
         Self { degrees, chunks, micro_batch, recomputation, sharding, sequence, global_batch }
     }
 }

@@ -669,7 +669,7 @@ impl StepQuestion<'_> {
         ]
     }
 
-    /// Bytes of a gradient.
+    /// Bytes of a gradient in memory and where it is exchanged: as asked for, or as the software usually has it.
     pub(super) fn gradient_bytes(&self) -> f64 {
         self.gradient_bytes.map_or(self.stack.gradient_bytes(), f64::from)
     }

@@ -60,11 +60,15 @@ pub fn names_model(choices: &Choices) -> bool {
 }
 
 impl TrainingTime {
+    /// Whether there are files of a model whose steps are estimated.
+    fn has_model_files(&self) -> bool {
+        let bundle = self.study.bundle();
+        !(bundle.model_files.is_empty() && bundle.traces.is_empty())
+    }
+
     /// Whether there is a model whose steps are estimated, and no samples to learn from.
     pub(super) fn only_estimates(&self) -> bool {
-        let bundle = self.study.bundle();
-        let has_files = !(bundle.model_files.is_empty() && bundle.traces.is_empty());
-        bundle.clusters.is_empty() && (has_files || names_model(&self.choices))
+        self.study.bundle().clusters.is_empty() && (self.has_model_files() || names_model(&self.choices))
     }
 
     /// The fields of an estimate; the model and the settings.
@@ -75,8 +79,8 @@ impl TrainingTime {
         let by_name = KNOWN.iter().map(|(name, _)| ((*name).to_owned(), format!("{name} (known)")));
         let options: Vec<(String, String)> = dropped.chain(by_name).collect();
         // Without files a model has to be chosen, so that none is usual.
-        let has_files = !(bundle.model_files.is_empty() && bundle.traces.is_empty());
-        let usual = options.first().filter(|_| has_files).map(|(name, _)| name.clone()).unwrap_or_default();
+        let usual =
+            options.first().filter(|_| self.has_model_files()).map(|(name, _)| name.clone()).unwrap_or_default();
         let chosen = form.offered(Field::new(MODEL, "Model", Control::One(options)).usually(usual.clone()));
         let name = chosen.unwrap_or(&usual).to_owned();
         let own = models().find(|(known, _)| **known == name).map(|(_, model)| model.clone());

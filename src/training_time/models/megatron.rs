@@ -393,6 +393,11 @@ fn training(of: &mut Arguments) -> Result<TrainingSettings> {
             _ => None,
         },
     };
+    if of.flag("optimizer_cpu_offload") {
+        let note =
+            "optimizer_cpu_offload: the estimate keeps the optimizer on the GPU, which takes more memory and less time";
+        of.notes.push(note.to_owned());
+    }
     let is_bf16 = of.flag("bf16");
     let is_fp16 = of.flag("fp16");
     let fp8 = of.text("fp8_format");
@@ -444,7 +449,8 @@ fn recomputation(of: &mut Arguments, layers: Option<u32>) -> String {
     let block = of.text("recompute_num_layers").and_then(|number| number.parse::<u32>().ok()).filter(|_| is_block);
     if let Some((number, all)) = block.zip(layers).filter(|(number, all)| number < all && kind == "full") {
         of.notes.push(format!(
-            "recompute_method block: {number} of {all} layers are computed again there, of each stage; the estimate              computes all again, which takes longer and less memory"
+            "recompute_method block: {number} of {all} layers are computed again there, of each stage; the estimate \
+             computes all again, which takes longer and less memory"
         ));
     }
     let modules = of.text("recompute_modules").filter(|modules| kind == "selective" && modules != "core_attn");
@@ -458,11 +464,6 @@ fn recomputation(of: &mut Arguments, layers: Option<u32>) -> String {
 
 /// What replicas share by FSDP or DeepSpeed, as a stage of ZeRO; `None` where neither is used.
 fn zero(of: &mut Arguments) -> Result<Option<u32>> {
-    if of.flag("optimizer_cpu_offload") {
-        let note =
-            "optimizer_cpu_offload: the estimate keeps the optimizer on the GPU, which takes more memory and less time";
-        of.notes.push(note.to_owned());
-    }
     let is_fsdp = of.flag("use_megatron_fsdp") | of.flag("use_custom_fsdp");
     let strategy = of.text("data_parallel_sharding_strategy");
     if of.flag("use_torch_fsdp2") {

@@ -61,12 +61,12 @@ pub(super) struct Script {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SlurmHead {
     pub nodes: Option<(u32, u32)>,
-    /// Tasks of a node.
+    /// `--ntasks-per-node`: processes that start on each node.
     tasks_per_node: Option<(u32, u32)>,
     gpus_per_node: Option<(u32, u32)>,
-    /// GPUs of all nodes.
+    /// `--gpus`: of all nodes together.
     gpus: Option<(u32, u32)>,
-    /// Tasks of all nodes.
+    /// `--ntasks`: processes that start on all nodes together.
     tasks: Option<(u32, u32)>,
 }
 

@@ -147,11 +147,10 @@ impl Settings {
             return Asked { channels: pinned(self.p2p_channels), ..Asked::default() };
         }
         // Lists (`ring,tree`) and exclusions (`^LL128`) leave the choice open.
-        let of = |list: &Option<String>| list.as_ref().and_then(|list| words_for(list, collective).map(str::to_owned));
         let [channels, rings] = [self.channels, self.rings];
         Asked {
-            algorithm: of(&self.algorithms).and_then(|word| Algorithm::parse(&word)),
-            protocol: of(&self.protocols).and_then(|word| Protocol::parse(&word)),
+            algorithm: self.algorithms.as_deref().and_then(|list| Algorithm::parse(words_for(list, collective)?)),
+            protocol: self.protocols.as_deref().and_then(|list| Protocol::parse(words_for(list, collective)?)),
             channels: pinned([channels[0].or(rings[0]), channels[1].or(rings[1])]).or_else(|| pinned(self.blocks)),
         }
     }

@@ -49,7 +49,7 @@ const COLUMNS: [(&[&str], bool); 7] = [
 pub(super) struct ListReader {
     /// The place of each of [`COLUMNS`] in a row.
     places: [Option<usize>; COLUMNS.len()],
-    /// The header's cells.
+    /// The header's cells in small letters: a row has as many.
     names: Vec<String>,
 }
 

@@ -79,6 +79,8 @@ pub mod cli;
 #[cfg(feature = "workbenches")]
 pub mod command;
 #[cfg(feature = "workbenches")]
+pub mod cost_model;
+#[cfg(feature = "workbenches")]
 pub mod form;
 #[cfg(feature = "workbenches")]
 pub mod glossary;

@@ -10,6 +10,7 @@ mod between_sizes;
 mod built_in_tables;
 mod c_readers;
 mod compare_states;
+mod cost_model;
 mod coverage;
 mod decisions;
 mod hotspots;

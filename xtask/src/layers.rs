@@ -22,7 +22,7 @@ const LAYERS: [&[&str]; 12] = [
     &["archive"],
     &["collective"],
     &["ceiling", "learn", "bandit", "schedule", "pipeline", "conf", "plot", "text", "form"],
-    &["report", "command", "launch"],
+    &["report", "command", "launch", "cost_model"],
     &["workbench", "measure"],
     &["tuning", "policy", "training_time", "topology", "overlap"],
     &["registry"],

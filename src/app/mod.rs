@@ -201,9 +201,13 @@ fn ShownWorkbench() -> impl IntoView {
         let WorkbenchWords { lead, reads, .. } = words(Workbench::Tuning);
         view! { <Welcome workbench=Workbench::Tuning lead reads /> }
     };
+    let shows_tuning = move || {
+        let has_own = session.has_files() && !session.shows_other_example(Workbench::Tuning);
+        has_own || !session.needs_files(Workbench::Tuning)
+    };
     let tuning = move || {
         view! {
-            <Show when=move || session.has_files() && !session.shows_other_example(Workbench::Tuning) fallback=welcome>
+            <Show when=shows_tuning fallback=welcome>
                 <Tuning />
             </Show>
         }

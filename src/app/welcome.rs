@@ -13,7 +13,7 @@ use super::{
     session::Session,
     words::words,
 };
-use crate::report::Workbench;
+use crate::{report::Workbench, tuning::address::Panel};
 
 /// The page of a workbench before any file is open.
 #[component]
@@ -61,6 +61,11 @@ pub fn Welcome(
                     <Show when=move || workbench == Workbench::Policy>
                         <button type="button" on:click=handler(move |_| session.choose(workbench, "world", "clear"))>
                             "Simulate strategies"
+                        </button>
+                    </Show>
+                    <Show when=move || chooses>
+                        <button type="button" on:click=handler(move |_| session.set_panel(Panel::CostModel))>
+                            "See what NCCL chooses by itself"
                         </button>
                     </Show>
                     <Show when=move || workbench == Workbench::TrainingTime>

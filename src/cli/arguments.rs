@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Collective, Protocol, Scale},
+    cost_model::Processor,
     intake::{FileReport, Mapping},
     launch::Launcher,
     report::link::LinkSize,
@@ -72,6 +73,10 @@ values! { LinkSize {
     Small = "small": "up to 2,000 characters, which Microsoft Teams leaves whole: what to deploy and why, nothing else",
     Medium = "medium": "up to 4,000 characters, which Slack leaves whole",
     Full = "full": "up to 8,000 characters",
+} }
+values! { Processor {
+    Intel = "intel": "Intel's",
+    Amd = "amd": "AMD's",
 } }
 values! { Launcher {
     Mpirun = "mpirun": "Open MPI",

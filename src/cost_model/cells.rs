@@ -59,8 +59,8 @@ impl CostModel {
         if !self.runs(collective, algorithm, protocol) {
             return None;
         }
-        let algbw_gbps = self.channels_gbps(collective, algorithm, protocol, graph)
-            * self.share_of_message(collective, algorithm);
+        let algbw_gbps =
+            self.channels_gbps(collective, algorithm, protocol, graph) * self.share_of_message(collective, algorithm);
         let latency_us = self.latency_us(collective, algorithm, protocol, graph);
         (algbw_gbps > 0.0).then_some(Cell { algorithm, protocol, latency_us, algbw_gbps })
     }
@@ -232,7 +232,13 @@ impl CostModel {
             return if is_tree { least.min(self.by_nodes(self.constants.nvls_tree_gbps())) } else { least };
         }
         match (is_tree, self.scale.nodes) {
-            _ if !self.release.is_from(19, 0) => if self.scale.nodes <= 2 { intra } else { inter },
+            _ if !self.release.is_from(19, 0) => {
+                if self.scale.nodes <= 2 {
+                    intra
+                } else {
+                    inter
+                }
+            }
             (false, _) if !is_reduced && self.release.is_from(27, 0) => (intra * others).min(0.9 * inter),
             (true, 3..) => intra.min(inter / 2.0),
             _ => intra.min(inter),

@@ -142,8 +142,8 @@ impl Constants {
     }
 }
 
-/// The share of its bandwidth that a tree reaches with messages of 64 bytes, 128 bytes and so on: `treeCorrectionFactor`
-/// of LL, LL128 and Simple, of which releases before 2.29 have one less.
+/// The share of its bandwidth that a tree reaches with messages of 64 bytes, 128 bytes and so on:
+/// `treeCorrectionFactor` of LL, LL128 and Simple, of which releases before 2.29 have one less.
 pub(super) const TREE_SHARES: [[f64; 24]; 3] = [
     [
         1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5, 0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0,

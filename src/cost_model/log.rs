@@ -127,7 +127,8 @@ mod tests {
         assert_eq!(found.version, Some(Version::release(2, 27, 5)));
         assert_eq!(found.scale, Some(Scale { nodes: 2, ranks: 16 }));
         // A communicator that is made later says nothing of the first.
-        let later = "host:1:0 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 1, bw 3.0/3.0, type SYS/SYS, sameChannels 1";
+        let later =
+            "host:1:0 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 1, bw 3.0/3.0, type SYS/SYS, sameChannels 1";
         assert_eq!(read_log(&format!("{text}{later}")).graphs, Some(graphs));
         for torn in ["Pattern 4, crossNic 0, nChannels 8, bw 48", "Pattern 4, nChannels 0, bw 1/1, type NVL/PXN", ""] {
             assert_eq!(read_log(&format!("host:1:0 [0] NCCL INFO {torn}")).graphs, None, "{torn}");

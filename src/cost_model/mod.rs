@@ -74,8 +74,8 @@ pub struct Release {
 }
 
 impl Release {
-    /// The release whose model a version has: its own, or that of the release before it, or the first of a minor version
-    /// that is given without its third number.
+    /// The release whose model a version has: its own, or that of the release before it, or the first of a minor
+    /// version that is given without its third number.
     ///
     /// # Errors
     /// [`CostModelError::Release`] for a version before 2.18.1 or after [`NEWEST`].
@@ -85,8 +85,7 @@ impl Release {
         let first = RELEASES.iter().find(is_first_of_minor);
         let before = || RELEASES.iter().rev().find(|known| **known <= asked);
         let is_known = version.major == 2 && asked <= RELEASES[RELEASES.len() - 1];
-        let (minor, patch) =
-            *first.or_else(before).filter(|_| is_known).ok_or(CostModelError::Release(version))?;
+        let (minor, patch) = *first.or_else(before).filter(|_| is_known).ok_or(CostModelError::Release(version))?;
         Ok(Self { minor, patch })
     }
 

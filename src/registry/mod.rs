@@ -19,7 +19,7 @@ use crate::{
     report::{Contents, Workbench},
     topology::{self, form::Topology, study::Part},
     training_time::{self, bundle::DroppedFile, form::TrainingTime, loaded::DroppedFiles},
-    tuning::{self, form::Tuning, loaded::LoadedTuning},
+    tuning::{self, address::Panel, form::Tuning, loaded::LoadedTuning},
     workbench::{ReportContext, Study, WorkbenchAnswer, WorkbenchError, WorkbenchQuestion, WorkbenchView},
 };
 
@@ -34,13 +34,15 @@ pub const fn measure_commands(workbench: Workbench) -> &'static [MeasureCommand]
     }
 }
 
-/// Whether a workbench has nothing to show before files are loaded: no built-in example, simulation or known model.
+/// Whether a workbench has nothing to show before files are loaded: no built-in example, simulation, known model or
+/// cost model.
 pub fn needs_files(workbench: Workbench, choices: &Choices) -> bool {
     match workbench {
         Workbench::Topology => false,
         Workbench::Policy => !policy::form::is_simulated(choices),
         Workbench::TrainingTime => !training_time::form::names_model(choices),
-        _ => true,
+        Workbench::Tuning => !Panel::of_choices(|key| choices.get(key)).needs_no_file(),
+        Workbench::Overlap => true,
     }
 }
 

@@ -55,6 +55,8 @@ pub enum Panel {
     Ab,
     /// Two measured states, before and after.
     Compare,
+    /// What NCCL chooses by its own cost model; it needs no file.
+    CostModel,
     /// What each launch of a campaign brought.
     Campaign,
     /// Tables of other programs, which are only shown.
@@ -73,6 +75,7 @@ impl Panel {
         Self::Plan,
         Self::Ab,
         Self::Compare,
+        Self::CostModel,
         Self::Campaign,
         Self::Tables,
     ];
@@ -89,6 +92,7 @@ impl Panel {
             Self::Plan => "Measure next",
             Self::Ab => "A/B",
             Self::Compare => "Compare",
+            Self::CostModel => "Cost model",
             Self::Campaign => "Campaign",
             Self::Tables => "Tables",
         }
@@ -106,6 +110,7 @@ impl Panel {
             Self::Plan => "plan",
             Self::Ab => "ab",
             Self::Compare => "compare",
+            Self::CostModel => "cost-model",
             Self::Campaign => "campaign",
             Self::Tables => "tables",
         }
@@ -131,6 +136,11 @@ impl Panel {
     /// The panel among other choices.
     pub fn of_choices<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Self {
         Self::of(&get("p").map(|panel| format!("p={panel}")).unwrap_or_default())
+    }
+
+    /// Whether it shows something before a file is open.
+    pub const fn needs_no_file(self) -> bool {
+        matches!(self, Self::CostModel)
     }
 
     /// The part of the fragment that names the panel, such as `&p=plan`; empty for the first panel.

@@ -81,6 +81,7 @@ pub(super) fn commands(
             Some(Err(why)) => commands.left_out.push(why.to_owned()),
             None => {}
         },
+        Panel::CostModel => commands.lines.push(of.cost_model()),
         Panel::Campaign | Panel::Tables => {}
     }
     for field in form {
@@ -194,6 +195,23 @@ impl Panels<'_> {
         }
         self.beside(&mut command);
         Some(command)
+    }
+
+    fn cost_model(&self) -> Command {
+        let question = &self.settings.library_choice;
+        let mut command = Command::new("tuning cost-model", &[]);
+        command.option("--gpu", &question.machine.text());
+        command.option("--nodes", &question.scale.nodes.to_string());
+        command.option("--ranks", &question.scale.ranks.to_string());
+        command.option("--collective", question.collective.name());
+        command.option("--library-version", &question.version.to_string());
+        self.options(&mut command, &[("nccl-processor", "--processor")]);
+        command.word("--table");
+        self.beside(&mut command);
+        if !self.sweeps.is_empty() {
+            self.set(&mut command, "--set");
+        }
+        command
     }
 
     fn library(&self, command: &mut Command) {

@@ -41,6 +41,7 @@ pub mod heat_map;
 pub mod hotspots;
 mod intervals;
 pub mod job;
+pub mod library_choice;
 pub(crate) mod listing;
 pub mod loaded;
 pub(crate) mod log;

@@ -10,6 +10,7 @@ use super::{
     data_type::DataType,
     heat_map::Against,
     hotspots::HotspotRule,
+    library_choice::{self, LibraryQuestion},
     loaded::LoadedTuning,
     parameters::{Parameters, Preset, SearchLimits, SetAside, StallId},
     plan::PlanQuestion,
@@ -21,6 +22,7 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Collective, Protocol, Scale, Workload},
+    cost_model::{Machine, Processor},
     form::{self, ChoiceError, Control, Field, Form, Setting, list_setting},
     launch::Launcher,
     order::CompactSort,
@@ -69,6 +71,8 @@ pub(super) enum Group {
     Compare,
     /// Tables that are only shown.
     Tables,
+    /// The machine whose cost model is asked.
+    CostModel,
 }
 
 impl From<Group> for form::Group {
@@ -94,6 +98,7 @@ impl From<Group> for form::Group {
             Group::NextAb => "The next A/B",
             Group::Compare => "Compare",
             Group::Tables => "Tables",
+            Group::CostModel => "What NCCL chooses by its own cost model",
         };
         Self { number: group as u8, title: title.into() }
     }
@@ -154,6 +159,8 @@ pub(super) struct Settings {
     pub deployed: Option<u32>,
     /// The table that is shown.
     pub table: Option<u32>,
+    /// The machine and the collective whose cost model is asked.
+    pub library_choice: LibraryQuestion,
 }
 
 /// The value of the field of the opened configuration that names the default.
@@ -196,6 +203,7 @@ impl Settings {
                 settings.table = file(form, tuning, "table", "File", named(tuning, &tuning.files.listings), None);
             }
             Panel::Compare => settings.compare_fields(form, tuning),
+            Panel::CostModel => settings.cost_model_fields(form, tuning),
             Panel::HeatMap | Panel::Noise | Panel::Campaign => {}
         }
         settings
@@ -417,6 +425,36 @@ impl Settings {
         form.field(Field::new("conf-path", "Path of the tuner file", Control::text(&[])), conf);
     }
 
+    /// The machine, where the sweep tells it that of the sweep, and the collective and scale that are shown.
+    fn cost_model_fields(&mut self, form: &mut Form<'_>, tuning: &LoadedTuning) {
+        form.group(Group::CostModel);
+        let question = &mut self.library_choice;
+        let told = tuning.platform().filter(|told| told.library == Library::Nccl).unwrap_or_default();
+        let known = |machine: &Machine| told.gpu == Some(Gpu::Sm(machine.capability()));
+        question.machine = Machine::ALL.into_iter().find(known).unwrap_or(question.machine);
+        question.version = told.version.unwrap_or(question.version);
+        if let Some(shown) = self.shown {
+            question.collective = shown.collective;
+            question.scale = shown.scale;
+        }
+        let machines = Control::one(&[("a100", "A100"), ("h100", "H100 or H200"), ("b200", "B200")]);
+        form.field(Field::new("nccl-gpu", "GPU", machines), &mut question.machine);
+        let of = library_choice::COLLECTIVES.map(|of| (of.to_string(), of.to_string()));
+        let mut collective = Some(question.collective);
+        form.field(Field::new("nccl-collective", "Collective", Control::One(of.to_vec())), &mut collective);
+        question.collective = collective.unwrap_or(question.collective);
+        let [mut nodes, mut gpus] = [question.scale.nodes, question.scale.ranks / question.scale.nodes.max(1)];
+        form.field(Field::new("nccl-nodes", "Nodes", Control::whole(1, 4096)), &mut nodes);
+        form.field(Field::new("nccl-gpus", "GPUs a node", Control::whole(1, 8)), &mut gpus);
+        question.scale = Scale { nodes, ranks: nodes * gpus };
+        let mut version = Some(question.version);
+        let versions = Field::new("nccl-version", "Version of NCCL", Control::text(&[])).hinted("2.28.9");
+        form.field(versions, &mut version);
+        question.version = version.unwrap_or(question.version);
+        let processors = Control::one(&[("intel", "Intel"), ("amd", "AMD")]);
+        form.field(Field::new("nccl-processor", "Processors", processors), &mut question.processor);
+    }
+
     /// The states that are compared: where none is chosen, the first before and the last single one after. A state that
     /// is not there any more is not chosen.
     fn compare_fields(&mut self, form: &mut Form<'_>, tuning: &LoadedTuning) {
@@ -580,6 +618,8 @@ macro_rules! keyed {
 
 keyed!(Library, "rccl or nccl", [("rccl", Rccl), ("nccl", Nccl)]);
 keyed!(Launcher, "mpirun or srun", [("mpirun", Mpirun), ("srun", Srun)]);
+keyed!(Machine, "a100, h100 or b200", [("a100", A100), ("h100", H100), ("b200", B200)]);
+keyed!(Processor, "intel or amd", [("intel", Intel), ("amd", Amd)]);
 keyed!(Target, "time or printed", [("time", Time), ("printed", Printed)]);
 one_of!(
     Option<Collective>,

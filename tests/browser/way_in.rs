@@ -212,3 +212,38 @@ fn the_focus_goes_on_when_a_file_is_closed_or_a_notice_dismissed() {
     assert_eq!(focused(&page).split(' ').next(), Some("MAIN"));
     page.assert_clean();
 }
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn what_nccl_chooses_by_itself_is_shown_without_any_file() {
+    let page = Page::open_at("");
+    page.click("button", "See what NCCL chooses by itself");
+    page.wait_for_text("By its own cost model NCCL 2.30.7 runs all_reduce on 1 node, 8 ranks with");
+    page.wait_until_idle();
+    page.wait_for_text("This is what the library believes, and no measurement");
+    page.choose("Collective", "all_gather");
+    page.wait_until_idle();
+    page.choose("GPU", "B200");
+    page.wait_until_idle();
+    page.fill("Version of NCCL", "2.28.9");
+    page.wait_until_idle();
+    page.wait_for_text(
+        "By its own cost model NCCL 2.28.9 runs all_gather on 1 node, 8 ranks with RING/LL up to 8 MiB, RING/LL128 up to \
+         32 MiB, and RING/SIMPLE beyond.",
+    );
+    // What is not known is refused beside the field, and nothing else is lost.
+    page.fill("Nodes", "2");
+    page.wait_until_idle();
+    page.wait_for_text("the channels that NCCL finds on 2 nodes, 16 ranks of B200 are not known");
+    page.run("history.back()", &[]);
+    page.wait_for_text("RING/LL128 up to 32 MiB");
+    page.wait_until_idle();
+    // Its address is all that a colleague needs.
+    let address = page.fragment();
+    page.visit("");
+    page.wait_until_idle();
+    page.visit(&address);
+    page.wait_for_text("RING/LL128 up to 32 MiB");
+    page.wait_until_idle();
+    page.assert_clean();
+}

@@ -5,6 +5,7 @@ mod support;
 
 mod conf_and_coverage;
 mod copied_commands;
+mod cost_model;
 mod former_names;
 mod overlap_wrong_answers;
 mod policy;

@@ -46,10 +46,8 @@ fn agrees(model: &CostModel, row: &Row, share: f64, difference: f64) -> bool {
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn all_cells_of_nine_releases_are_those_of_another_port() {
     let rows = rows("cells.csv");
-    let wrong: Vec<&Row> = rows
-        .iter()
-        .filter(|row| !agrees(&model(row, &row["version"], &row["gpu"]), row, 1e-4, 1e-4))
-        .collect();
+    let wrong: Vec<&Row> =
+        rows.iter().filter(|row| !agrees(&model(row, &row["version"], &row["gpu"]), row, 1e-4, 1e-4)).collect();
     assert_eq!((rows.len(), wrong.len()), (2033, 0), "{wrong:#?}");
     // And there is no cell that the other has not.
     let mut tables: BTreeMap<Vec<&str>, (usize, &Row)> = BTreeMap::new();
@@ -89,8 +87,7 @@ fn choices_are_those_of_another_port_at_every_power_of_two() {
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn tables_in_logs_of_h100_nodes_are_computed() {
     let rows = rows("h100_2.27.5_logs.csv");
-    let wrong: Vec<&Row> =
-        rows.iter().filter(|row| !agrees(&model(row, "2.27.5", "H100"), row, 0.0, 0.0501)).collect();
+    let wrong: Vec<&Row> = rows.iter().filter(|row| !agrees(&model(row, "2.27.5", "H100"), row, 0.0, 0.0501)).collect();
     assert_eq!((rows.len(), wrong.len()), (114, 0), "{wrong:#?}");
 }
 

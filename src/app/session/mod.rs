@@ -170,7 +170,7 @@ impl Session {
 
     /// Whether the workbench has something to study: loaded files, or data that it generates.
     pub fn can_study(self, workbench: Workbench) -> bool {
-        workbench != Workbench::Tuning && !self.needs_files(workbench) || self.has_files_of(workbench)
+        !self.needs_files(workbench) || self.has_files_of(workbench)
     }
 
     /// Whether files are loaded that the workbench studies.

@@ -15,6 +15,7 @@ use super::{
     browser_tasks,
     command_line::CopyCommand,
     files::Files,
+    measure::NoFileYet,
     session::{Session, StudyState},
     tabs::{Tabs, tab_id},
     workbench::{AnswerRow, Sections, study_when_free, why_unanswered},
@@ -45,6 +46,8 @@ pub fn Tuning() -> impl IntoView {
         session.reports.with(|files| !files.is_empty() && files.iter().all(is_refused))
     };
     let is_answer = move || session.tuning.panel.get() == Panel::Answer;
+    let needs_no_file = move || session.tuning.panel.get().needs_no_file();
+    let is_made = move || needs_no_file() && !session.has_files();
     let shows_workload = move || session.tuning.workload().is_some();
     // The reason of a refused study is shown only once.
     let is_refused =
@@ -57,7 +60,12 @@ pub fn Tuning() -> impl IntoView {
     view! {
         <div class="bench">
             <aside class="bench-side" aria-label="Loaded files">
-                <Files />
+                <Show when=move || session.has_files()>
+                    <Files />
+                </Show>
+                <Show when=is_made>
+                    <NoFileYet workbench=Workbench::Tuning chooses=false />
+                </Show>
             </aside>
             <main class="bench-main">
                 <h1 class="visually-hidden">"Tuning"</h1>
@@ -66,7 +74,7 @@ pub fn Tuning() -> impl IntoView {
                         "This is the example: a simulated sweep, not a measurement. Drop your own to replace it."
                     </p>
                 </Show>
-                <Show when=move || has_data() || has_documents()>
+                <Show when=move || has_data() || has_documents() || needs_no_file()>
                     <Show when=shows_workload>
                         <Controls />
                         <AnswerRow is_brief=memo(move || !is_answer())>
@@ -74,14 +82,17 @@ pub fn Tuning() -> impl IntoView {
                             <Picture />
                         </AnswerRow>
                     </Show>
-                    <PanelTabs />
+                    <Show when=move || session.has_files()>
+                        <PanelTabs />
+                    </Show>
                     <div
                         class="panels"
-                        role="tabpanel"
+                        role=move || if session.has_files() { "tabpanel" } else { "region" }
                         id="panel"
-                        aria-labelledby=move || tab_id(session.tuning.panel.get().key())
+                        aria-labelledby=move || session.has_files().then(|| tab_id(session.tuning.panel.get().key()))
+                        aria-label=move || (!session.has_files()).then(|| session.tuning.panel.get().name())
                     >
-                        <Show when=move || !has_data() || shows_workload() fallback=|| view! { <NotLoadedView /> }>
+                        <Show when=move || !has_data() || shows_workload() || needs_no_file() fallback=|| view! { <NotLoadedView /> }>
                             {reactive(move || why_unanswered(session, Workbench::Tuning))}
                             {reactive(failed)}
                             <Show when=is_answer fallback=|| view! { <OtherPanel /> }>

@@ -65,7 +65,7 @@ pub fn ask_for_panels(session: Session, reader: ReportReader) -> RwSignal<Option
 
 /// Whether a panel is shown that can be answered now.
 fn is_wanted(session: Session) -> bool {
-    session.reports.with(|files| !files.is_empty())
+    (session.reports.with(|files| !files.is_empty()) || !session.needs_files(Workbench::Tuning))
         && session.may_ask_beside()
         && (!session.tuning.has_data() || session.tuning.workload().is_some())
 }
@@ -91,7 +91,7 @@ impl PanelQuery {
         if files.is_empty() && link.is_none() && study.is_answered(&choices) || session.was_fatal(&choices) {
             return;
         }
-        if !session.is_in_worker.get_untracked() {
+        if !session.is_in_worker.get_untracked() && session.has_files() {
             if session.task.with_untracked(Option::is_none) && asked.get_value().as_ref() != Some(&choices) {
                 asked.set_value(Some(choices));
                 session.reload_lost_files();

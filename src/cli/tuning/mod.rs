@@ -3,6 +3,7 @@
 mod ab;
 mod chart;
 mod compare;
+mod cost_model;
 mod coverage;
 mod export;
 mod learnt;
@@ -29,6 +30,7 @@ commands! {
         Export(export::Export),
         Lint(lint::Lint),
         Coverage(coverage::Coverage),
+        CostModel(cost_model::CostModelOf),
         AbPlan(ab::AbPlan),
         Ab(ab::Ab),
         Compare(compare::Compare),

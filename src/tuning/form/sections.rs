@@ -24,13 +24,15 @@ use crate::{
         },
         coverage::CoverageAnswer,
         hotspots::{self, HotspotQuestion},
-        listing,
+        library_choice, listing,
         plan::{self, PlanAnswer, PlanQuestion},
+        platform::Library,
         reach::{self, PathEvidence, Reach, ReachLine},
         report::trust,
         result::Recommendation,
         settings::Group,
         study::TuningStudyError,
+        sweep::Sweep,
     },
     units::{Size, count, significant},
 };
@@ -83,6 +85,7 @@ impl Tuning {
             Panel::Campaign => self.histories(),
             Panel::Tables => self.tables(),
             Panel::Compare => self.compared(),
+            Panel::CostModel => vec![self.cost_model()],
         }
     }
 
@@ -308,6 +311,33 @@ impl Tuning {
     fn histories(&self) -> Vec<Section> {
         let journals = self.loaded.files.journals.iter();
         journals.filter_map(|(file, journal)| history::section(journal, u16::try_from(*file).ok(), true)).collect()
+    }
+
+    /// What NCCL chooses by its own cost model, beside what was measured.
+    fn cost_model(&self) -> Section {
+        let question = &self.settings.library_choice;
+        let section = Section::with_form(Group::CostModel);
+        let model = match question.model() {
+            Ok(model) => model,
+            Err(error) => {
+                let placement = Placement { error: Some(error.to_string()), ..section.placement };
+                return Section { placement, ..section };
+            }
+        };
+        let is_rccl = self.loaded.platform().is_some_and(|told| told.library == Library::Rccl);
+        let (collective, nothing) = (question.collective, Sweep::default());
+        let sweep = if is_rccl { &nothing } else { self.loaded.study.sweep() };
+        let lines = library_choice::lines(&model, collective, sweep);
+        let mut section = section.saying(&library_choice::sentence(&model, collective, &lines));
+        section.text.extend(library_choice::verdict(&lines));
+        let notes = question.assumptions().into_iter().chain([library_choice::KNOWN_ERROR.to_owned()]);
+        let not_compared = is_rccl.then(|| library_choice::OF_RCCL.to_owned());
+        section.placement = section.placement.noted(not_compared.into_iter().chain(notes));
+        section.charts.push(library_choice::chart(&model, collective, &lines, sweep));
+        section.tables.push(Exhibit::new("cost-model", "At each size", library_choice::listing(&lines)));
+        let cells = library_choice::cells(&model, collective);
+        section.tables.push(Exhibit::new("cost-table", "Latency and bandwidth of each", cells));
+        section
     }
 
     fn tables(&self) -> Vec<Section> {

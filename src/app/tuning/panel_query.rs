@@ -91,7 +91,7 @@ impl PanelQuery {
         if files.is_empty() && link.is_none() && study.is_answered(&choices) || session.was_fatal(&choices) {
             return;
         }
-        if !session.is_in_worker.get_untracked() && session.has_files() {
+        if !session.is_in_worker.get_untracked() {
             if session.task.with_untracked(Option::is_none) && asked.get_value().as_ref() != Some(&choices) {
                 asked.set_value(Some(choices));
                 session.reload_lost_files();

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The keys of choices and the options that stand for them.
-const OPTIONS: [(&str, &str); 12] = [
+const OPTIONS: [(&str, &str); 13] = [
     ("e.gpu", "--gpu"),
     ("e.gpus", "--gpus"),
     ("e.sequence", "--sequence"),
@@ -17,6 +17,7 @@ const OPTIONS: [(&str, &str); 12] = [
     ("e.precision", "--precision"),
     ("e.attention", "--attention"),
     ("e.gradients", "--gradients"),
+    ("e.nccl", "--nccl"),
     ("e.price", "--price"),
     ("e.reserve", "--reserve"),
     ("e.schedule", "--schedule"),

@@ -10,6 +10,7 @@ use collectune::{
             collectives::{Changes, MeasuredCollectives, MeasuredCurve},
             exchange::ExchangeUse,
             given_layout::GivenLayout,
+            listing,
             question::{EstimateSettings, Estimated},
         },
         models::known,
@@ -105,4 +106,28 @@ fn a_slower_exchange_or_operator_is_a_slower_step() {
     let own = |answer: &Estimated| time_us(answer, ExchangeUse::Tensor).0;
     assert!((own(&after) / own(&before) - 3.0).abs() < 1e-9);
     assert!(after.step.time_us > before.step.time_us);
+}
+
+#[test]
+fn an_exchange_is_timed_by_the_cost_model_of_a_version_of_nccl() {
+    let of = |gpu: &str, nccl: &str| {
+        let layout = Some(GivenLayout { tensor: 8, micro_batch: 1, ..GivenLayout::default() });
+        let nccl = Some(nccl.parse().unwrap());
+        let settings = EstimateSettings { gpu: gpu.to_owned(), layout, nccl, ..EstimateSettings::default() };
+        let model = known("llama-3.1-8b").unwrap();
+        settings.answer(&model, &Catalogue::built_in(), &[], &[], |_| ControlFlow::Continue(()))
+    };
+    let answer = of("H100", "2.28.9").unwrap();
+    let (us, basis) = time_us(&answer, ExchangeUse::Tensor);
+    // Sums of 32 MiB over eight H100 with NVLS: 25 µs and 272 GB/s, times 1.25.
+    let by_model = 1.25 * (25.0 + 33_554_432.0 / 272e3);
+    assert!((us - by_model).abs() < 0.01 * by_model && basis == "cost model of NCCL 2.28.9", "{us} {by_model} {basis}");
+    assert!(listing::notes(&answer)[0].contains("by NCCL's cost model"), "{:?}", listing::notes(&answer));
+    // The version counts: before 2.19 the library had less of NVLS.
+    assert!(time_us(&of("H100", "2.18.1").unwrap(), ExchangeUse::Tensor).0 > us);
+    // Between nodes of A100 nothing says the channels: links decide.
+    assert_eq!(time_us(&of("A100", "2.28.9").unwrap(), ExchangeUse::Gradients).1, "links");
+    let refused = |gpu: &str, nccl: &str| of(gpu, nccl).unwrap_err().to_string();
+    assert!(refused("MI300X", "2.28.9").contains("is known for A100, H100, H200 and B200"));
+    assert!(refused("H100", "2.31").contains("the cost model of NCCL 2.31 is not known"));
 }

@@ -22,7 +22,7 @@ use crate::{
         table, terminal,
     },
     collective::{Collective, Scale, Workload},
-    conf::machine::Gpu,
+    conf::machine::{Gpu, Version},
     intake::Mapping,
     report::Workbench,
     text::{Problems, visible},
@@ -123,6 +123,11 @@ pub(in crate::cli) struct Estimate {
     /// usually has them]
     #[arg(long, value_name = "NAME", value_parser = named(&GRADIENTS))]
     gradients: Option<u32>,
+
+    /// Time exchanges by the cost model of this version of NCCL where it is known, instead of by the bandwidth of links:
+    /// of A100, H100, H200 and B200, within a node, and of H100 and H200 between nodes as well
+    #[arg(long, value_name = "VERSION")]
+    nccl: Option<Version>,
 
     /// Steps that were measured: a CSV with gpus, step_s and, where they differ from 1, tp, pp, cp, ep, micro_batch
     #[arg(long, value_name = "CSV", num_args = 1..)]
@@ -293,6 +298,7 @@ impl Estimate {
         settings.stack = self.stack.unwrap_or(settings.stack);
         settings.attention = self.attention;
         settings.gradient_bytes = self.gradients.or(settings.gradient_bytes);
+        settings.nccl = self.nccl;
         settings.price_per_gpu_hour = self.price;
         settings.collectives = measured(&self.collectives, &self.measured, &self.gpu)?;
         settings.reserve_gib = self.reserve;

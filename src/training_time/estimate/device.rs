@@ -7,6 +7,7 @@
 use super::{
     collectives::{Changes, MeasuredCollectives},
     efficiency::{AttentionKernel, KernelRows, POOLED, ProductRow, ROWS},
+    library::LibraryModel,
 };
 use crate::{
     math::pow,
@@ -113,6 +114,8 @@ pub struct Device {
     pub is_measured: bool,
     /// Collectives that were measured between such GPUs.
     pub collectives: MeasuredCollectives,
+    /// The cost model of the library, by which exchanges are timed that it knows; `None`: by the bandwidth of links.
+    pub library: Option<LibraryModel>,
     /// Times that are asked about instead of the expected ones.
     pub changes: Changes,
     /// Whether it has bf16, and not fp16 alone.
@@ -177,6 +180,7 @@ impl Device {
             network_gbps: told("network_gbps", gpu.network_gbps)?,
             is_measured: own.is_some_and(|row| row.name != "AMD"),
             collectives: MeasuredCollectives::default(),
+            library: None,
             changes: Changes::default(),
             has_bf16: peak(Precision::Bf16).is_some(),
             multiprocessors: told("multiprocessors", gpu.multiprocessors.map(f64::from))?,

@@ -126,8 +126,21 @@ pub struct TimedExchange {
     pub times: f64,
     /// The time of one in µs, hidden behind kernels or not.
     pub time_us: f64,
-    /// Where the time is from, in words: `links`, `measured`, or what was measured nearby.
+    /// Where the time is from.
+    pub source: ExchangeSource,
+    /// The same in words: `links`, the cost model, `measured`, or what was measured nearby.
     pub basis: String,
+}
+
+/// Where the time of an exchange is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExchangeSource {
+    /// The bandwidth of links.
+    Links,
+    /// The cost model of the library.
+    Library,
+    /// What was measured, nearby at least.
+    Measured,
 }
 
 impl Exchange {

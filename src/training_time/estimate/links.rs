@@ -4,7 +4,8 @@
 use super::{
     collectives::MeasuredCurve,
     device::Device,
-    exchange::{Exchange, Group, Operation},
+    exchange::{Exchange, ExchangeSource, Group, Operation},
+    library::LibraryModel,
 };
 
 /// Time in µs of a short message over two, four and eight GPUs of a node: 10, 14, 22 on A100, 6, 10, 16 on H100 and 10,
@@ -32,16 +33,33 @@ const NETWORK_SHARE: f64 = 0.85;
 impl Device {
     /// Time in µs of an exchange.
     pub fn exchange_us(&self, exchange: &Exchange) -> f64 {
-        let links_us = self.links_us(exchange.operation, exchange.group, exchange.bytes);
+        let computed_us = self.computed_us(exchange.operation, exchange.group, exchange.bytes);
         let measured = self.collectives.of(exchange).map_or(1.0, |curve| self.ratio(curve, exchange.message_bytes()));
-        links_us * measured * self.changes.exchanges[exchange.of as usize]
+        computed_us * measured * self.changes.exchanges[exchange.of as usize]
     }
 
     /// The measured over the computed time at this size, or at the nearest that was measured.
     fn ratio(&self, curve: &MeasuredCurve, bytes: f64) -> f64 {
         let (bytes, measured_us) = curve.nearest(bytes);
-        let computed_us = self.links_us(curve.operation(), curve.group(), bytes);
+        let computed_us = self.computed_us(curve.operation(), curve.group(), bytes);
         if computed_us > 0.0 { measured_us / computed_us } else { 1.0 }
+    }
+
+    /// Time in µs of an exchange by the library's cost model where it has one, else by links.
+    fn computed_us(&self, operation: Operation, group: Group, bytes: f64) -> f64 {
+        let by_library = self.library.and_then(|library| library.time_us(operation, group, bytes));
+        by_library.unwrap_or_else(|| self.links_us(operation, group, bytes))
+    }
+
+    /// Where the time of an exchange is from, with the words for it.
+    pub fn basis(&self, exchange: &Exchange) -> (ExchangeSource, String) {
+        let Exchange { operation, group, bytes, .. } = *exchange;
+        let is_by_library = |library: &LibraryModel| library.time_us(operation, group, bytes).is_some();
+        match (self.collectives.of(exchange), self.library.filter(is_by_library)) {
+            (Some(_), _) => (ExchangeSource::Measured, self.collectives.basis(exchange)),
+            (None, Some(library)) => (ExchangeSource::Library, library.name()),
+            (None, None) => (ExchangeSource::Links, self.collectives.basis(exchange)),
+        }
     }
 
     /// Time in µs of an exchange by the bandwidth of links and network.

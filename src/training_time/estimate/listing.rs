@@ -2,8 +2,7 @@
 
 use super::{
     answer::{ComparedTrace, StepEstimate},
-    collectives::LINKS,
-    exchange::{Exchange, ExchangeUse, Operation, TimedExchange},
+    exchange::{Exchange, ExchangeSource, ExchangeUse, Operation, TimedExchange},
     layouts::RankedLayout,
     question::Estimated,
     stack::{Recomputation, Sharding},
@@ -110,19 +109,25 @@ pub fn model(model: &Transformer, sequence: u32) -> Listing {
 
 /// What the answer is based on, and what limits it, beside the [`warnings`]; a sentence each without a full stop.
 pub fn notes(answer: &Estimated) -> Vec<String> {
-    let basis = |exchange: &&TimedExchange| exchange.basis == LINKS;
-    let by_links = answer.exchanges.iter().filter(basis).count();
-    let exchanges = match answer.exchanges.len() - by_links {
-        0 => "exchanges by the bandwidth of links".to_owned(),
-        measured if by_links == 0 => format!("all {} as measured", count(measured as u64, "exchange")),
-        measured => format!("{} as measured, {by_links} by the bandwidth of links", count(measured as u64, "exchange")),
+    let of = |source: ExchangeSource| answer.exchanges.iter().filter(|timed| timed.source == source).count();
+    let [measured, by_library, by_links] =
+        [ExchangeSource::Measured, ExchangeSource::Library, ExchangeSource::Links].map(of);
+    let parts =
+        [(measured, "as measured"), (by_library, "by NCCL's cost model"), (by_links, "by the bandwidth of links")];
+    let used: Vec<String> =
+        parts.iter().filter(|(number, _)| *number > 0).map(|(number, how)| format!("{number} {how}")).collect();
+    let exchanges = match used.len() {
+        1 if measured > 0 => format!("all {} as measured", count(measured as u64, "exchange")),
+        1 if by_library > 0 => "exchanges by NCCL's cost model".to_owned(),
+        2.. => format!("of {} {}", count(answer.exchanges.len() as u64, "exchange"), used.join(", ")),
+        _ => "exchanges by the bandwidth of links".to_owned(),
     };
     let mut notes = vec![format!(
         "No samples: kernels by a roofline with measured shares of the peaks, {exchanges}, the software by factors learnt \
          from published steps. Steps of a source that was left out were off by 5.7 % in the median of the sources, by up \
          to 21 % in the worst"
     )];
-    if by_links < answer.exchanges.len() {
+    if measured > 0 {
         notes.push(
             "That exchanges are measured does not narrow the interval: no published steps come with theirs".to_owned(),
         );
@@ -273,9 +278,9 @@ pub fn exchanges(answer: &Estimated) -> Listing {
         Column::numbers("Size", "as nccl-tests counts it"),
         Column::numbers("Calls", "of a rank in a step"),
         Column::numbers("Time", "of one, hidden behind kernels or not"),
-        Column::words("From", "links: by their bandwidth; else what was measured"),
+        Column::words("From", "links: by their bandwidth; else NCCL's cost model, or what was measured"),
     ];
-    let row = |TimedExchange { exchange, times, time_us, basis }: &TimedExchange| {
+    let row = |TimedExchange { exchange, times, time_us, basis, .. }: &TimedExchange| {
         let group = exchange.group;
         let over = Communicator { nodes: group.ranks.div_ceil(group.linked), per_node: group.linked };
         vec![

@@ -12,11 +12,14 @@ use super::{
     factors::{LEARNT, MeasuredColumns},
     given_layout::GivenLayout,
     layouts::{self, Layouts, MOST_GPUS, SearchLimits},
+    library::LibraryModel,
     own_steps::{NamedStep, OwnStep, by_name},
     stack::{Recomputation, Sharding, Stack},
     step::{Degrees, LayoutError, Schedule, StepQuestion},
 };
 use crate::{
+    conf::machine::Version,
+    cost_model::CostModelError,
     text::excerpt,
     training_time::{
         catalogue::Catalogue,
@@ -70,6 +73,8 @@ pub struct EstimateSettings {
     pub overlaps_gather: Option<bool>,
     /// Bytes of a gradient in memory and where it is exchanged; `None` as the software usually does.
     pub gradient_bytes: Option<u32>,
+    /// The version of NCCL whose cost model times the exchanges that it knows; `None`: the bandwidth of links does.
+    pub nccl: Option<Version>,
     /// Collectives that were measured on the cluster.
     pub collectives: MeasuredCollectives,
     /// Times that are asked about instead of the expected ones.
@@ -103,6 +108,7 @@ impl Default for EstimateSettings {
             overlaps_reduce: None,
             overlaps_gather: None,
             gradient_bytes: None,
+            nccl: None,
             collectives: MeasuredCollectives::default(),
             changes: Changes::default(),
             contradictions: Vec::new(),
@@ -124,6 +130,15 @@ pub enum EstimateError {
         product: u64,
         /// The number of GPUs of all replicas and stages together.
         gpus: u64,
+    },
+    /// The version of NCCL is not known.
+    #[error(transparent)]
+    CostModel(#[from] CostModelError),
+    /// Nothing says which channels NCCL finds on such a GPU.
+    #[error("NCCL's cost model is known for A100, H100, H200 and B200 behind NVSwitches, and not for {name}")]
+    NoCostModel {
+        /// The GPU's name in the catalogue.
+        name: String,
     },
     /// There are more GPUs than are searched.
     #[error("{gpus} GPUs: layouts are searched on 1 to {MOST_GPUS}")]
@@ -457,6 +472,12 @@ impl EstimateSettings {
         })
     }
 
+    fn library(&self, gpu: &str) -> Result<Option<LibraryModel>, EstimateError> {
+        let Some(version) = self.nccl else { return Ok(None) };
+        let model = LibraryModel::of(gpu, version)?;
+        model.map(Some).ok_or_else(|| EstimateError::NoCostModel { name: gpu.to_owned() })
+    }
+
     /// Answers for a model.
     ///
     /// # Errors
@@ -474,6 +495,7 @@ impl EstimateSettings {
         }
         let mut device = Device::of(catalogue, &self.gpu)?;
         device.collectives.clone_from(&self.collectives);
+        device.library = self.library(&device.name)?;
         let (traced, mut unused_steps) = self.traced(model, catalogue, &mut device, traces);
         // Steps of one's own ran with what was measured, and without what is only asked about.
         let steps: Vec<&NamedStep> = own.iter().chain(&traced).collect();
@@ -531,11 +553,9 @@ impl EstimateSettings {
         let exchanges: Vec<TimedExchange> = question
             .exchanges()
             .into_iter()
-            .map(|(exchange, times)| TimedExchange {
-                exchange,
-                times,
-                time_us: device.exchange_us(&exchange),
-                basis: device.collectives.basis(&exchange),
+            .map(|(exchange, times)| {
+                let (source, basis) = device.basis(&exchange);
+                TimedExchange { exchange, times, time_us: device.exchange_us(&exchange), source, basis }
             })
             .collect();
         let hours = step.time_us / 3.6e9 * self.gpus as f64;

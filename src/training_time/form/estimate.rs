@@ -120,6 +120,8 @@ impl TrainingTime {
         settings.attention = one_or_usual(form, attention, &AttentionKernel::ALL, usual, settings.attention);
         let gradients = ("e.gradients", "Gradients in");
         settings.gradient_bytes = one_or_usual(form, gradients, &GRADIENTS, usual, settings.gradient_bytes);
+        let nccl = Field::new("e.nccl", "Exchanges by the cost model of NCCL", Control::text(&[]));
+        form.field(nccl.hinted("its version, like 2.28.9; empty for the bandwidth of links"), &mut settings.nccl);
         let mut price = 0.0;
         let field = Field::new("e.price", "Price of a GPU hour", Control::within(0.0, 1e6));
         form.field(field.hinted("in any currency; 0 for none"), &mut price);

@@ -7,7 +7,7 @@ use super::{
     SweepLog,
     reported::{ReportedRuns, reported},
     run::LoggedRun,
-    table::{Datatype, Printed, TableRow, redop},
+    table::{Printed, TableDataType, TableRow, redop},
 };
 use crate::{
     collective::Collective,
@@ -167,7 +167,7 @@ fn measured(result: &Value, line: u64) -> Result<(TableRow, bool), (&'static str
         line,
         size_bytes: count(result, "size").filter(|n| *n <= 1 << 53).ok_or(("size", "is not a size in bytes"))?,
         count: count(result, "count").ok_or(("count", "is not a number of elements"))?,
-        datatype: Datatype::parse(text("type")).ok_or(("type", "is not a data type"))?,
+        datatype: TableDataType::parse(text("type")).ok_or(("type", "is not a data type"))?,
         redop: redop(text("redop")),
         root: count(result, "root").and_then(|rank| u32::try_from(rank).ok()),
         in_place,

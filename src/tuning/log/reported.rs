@@ -6,7 +6,7 @@
 use super::{
     SweepLog,
     run::LoggedRun,
-    table::{Datatype, Printed, TableRow, redop},
+    table::{Printed, TableDataType, TableRow, redop},
 };
 use crate::{
     collective::Collective,
@@ -20,7 +20,7 @@ pub(super) struct ReportedRow {
     pub(super) nodes: Option<u32>,
     pub(super) ranks: Option<u32>,
     pub(super) size_bytes: u64,
-    pub(super) datatype: Datatype,
+    pub(super) datatype: TableDataType,
     pub(super) redop: Option<&'static str>,
     pub(super) is_in_place: bool,
     pub(super) printed: Printed,
@@ -135,7 +135,7 @@ pub(super) fn reported<'a>(cell: impl Fn(usize) -> Option<&'a str>) -> Result<Re
         nodes: count(2).or(gpus.map(|_| 1)),
         ranks: count(3).or(gpus),
         size_bytes: whole(text(5)).and_then(|n| u64::try_from(n).ok()).ok_or((5, "is not a size in bytes"))?,
-        datatype: Datatype::parse(text(6)).ok_or((6, "is not a data type"))?,
+        datatype: TableDataType::parse(text(6)).ok_or((6, "is not a data type"))?,
         redop: redop(text(7)),
         is_in_place: whole(text(8)).ok_or((8, "is not 0 or 1"))? == 1,
         printed: Printed {

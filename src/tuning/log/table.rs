@@ -50,7 +50,7 @@ pub(super) struct TableRow {
     pub(super) size_bytes: u64,
     /// The number of elements.
     pub(super) count: u64,
-    pub(super) datatype: Datatype,
+    pub(super) datatype: TableDataType,
     /// `sum`, `none`; `None` where it is no known one.
     pub(super) redop: Option<&'static str>,
     /// The rank from which the collective starts, or to which it goes; `None` where it has none.
@@ -77,12 +77,12 @@ pub(super) struct Printed {
 
 /// A data type by the name that tables print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Datatype {
+pub(super) struct TableDataType {
     pub(super) name: &'static str,
     pub(super) bytes: u64,
 }
 
-const DATATYPES: [(&str, u64); 19] = [
+const TABLE_DATA_TYPES: [(&str, u64); 19] = [
     ("int8", 1),
     ("uint8", 1),
     ("char", 1),
@@ -111,9 +111,9 @@ pub(super) fn redop(text: &str) -> Option<&'static str> {
     REDOPS.iter().copied().find(|name| name.eq_ignore_ascii_case(text))
 }
 
-impl Datatype {
+impl TableDataType {
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let known = DATATYPES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+        let known = TABLE_DATA_TYPES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
         known.map(|(name, bytes)| Self { name, bytes: *bytes })
     }
 }
@@ -201,7 +201,7 @@ impl Shape {
         let mut cells = TableCells { words: words.iter() };
         let size_bytes = cells.parse("size", |w| w.parse().ok().filter(|n| *n <= 1 << 53), "is not a size in bytes")?;
         let count = cells.parse("count", |w| w.parse().ok(), "is not a number of elements")?;
-        let datatype = cells.parse("type", Datatype::parse, "is not a data type")?;
+        let datatype = cells.parse("type", TableDataType::parse, "is not a data type")?;
         let redop = if self.redop {
             let is_word = |w: &str| w.starts_with(|c: char| c.is_ascii_alphabetic());
             cells.parse("redop", |w| is_word(w).then(|| redop(w)), "is not an operation")?
@@ -321,7 +321,7 @@ pub(super) fn row_start(words: &[&str]) -> Option<usize> {
     const MAX_LABEL_WORDS: usize = 6;
     let is_whole = |word: &str| word.parse::<u64>().is_ok();
     let starts = words.windows(3).take(MAX_LABEL_WORDS);
-    starts.into_iter().position(|w| is_whole(w[0]) && is_whole(w[1]) && Datatype::parse(w[2]).is_some())
+    starts.into_iter().position(|w| is_whole(w[0]) && is_whole(w[1]) && TableDataType::parse(w[2]).is_some())
 }
 
 /// The word can stand in the rest of a row.

@@ -40,7 +40,7 @@ struct SearchCandidate {
     /// The sizes between which the pair was measured.
     measured: Option<(u64, u64)>,
     /// The sizes, as squares, between which it can be expected to run: half way (in log2) to the next size at
-    /// which the library ran something else.
+    /// which the library ran something else, or where Direct is known to end.
     runs: (u128, u128),
 }
 
@@ -53,15 +53,19 @@ impl SearchSpace {
     /// The configurations that the sweep measured, within limits, and those that the limits name besides and that can
     /// run on a platform.
     pub fn new(sweep: &Sweep, limits: &SearchLimits, platform: &Platform) -> Self {
+        let can_run = SupportMatrix::new(platform.matrix(), sweep);
         let groups = sweep
             .groups()
             .into_iter()
             .map(|group| {
-                let points = sweep.points_of(group.collective, group.scale);
-                ((group.collective, group.scale), candidates(points, limits))
+                let (collective, scale) = (group.collective, group.scale);
+                let by_gpu = platform.gpu.filter(|_| collective == Collective::AllGather);
+                let by_gpu = by_gpu.and_then(|gpu| Platform::direct_all_gather_bytes(gpu, scale));
+                let direct_ends: Vec<u64> = by_gpu.into_iter().chain(can_run.limits(collective, scale.nodes)).collect();
+                ((collective, scale), candidates(sweep.points_of(collective, scale), limits, &direct_ends))
             })
             .compact_collect();
-        Self { groups, limits: limits.clone(), can_run: SupportMatrix::new(platform.matrix(), sweep) }
+        Self { groups, limits: limits.clone(), can_run }
     }
 
     /// Pairs that may run at a workload: those measured at its scale (where that was not measured, at the nearest),
@@ -221,7 +225,9 @@ fn or_measured<T: Ord + Copy>(wanted: &[T], measured: impl Iterator<Item = T>) -
     if wanted.is_empty() { measured.compact_collect() } else { wanted.iter().copied().compact_collect() }
 }
 
-fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<SearchCandidate> {
+/// The pairs that a group's points measured. `direct_ends`: sizes in bytes up to which Direct may be known to run, the
+/// surest first; one that the points contradict is passed over.
+fn candidates(points: &[Point], limits: &SearchLimits, direct_ends: &[u64]) -> Vec<SearchCandidate> {
     // A count that was printed as a negative byte is a reading of ours: it is chosen only when asked for.
     let asked = |p: &Point| !p.marks.wrapped_channels || limits.max_channels.is_some_and(|most| most > 127);
     let mut sizes: Vec<u64> = points.iter().map(|point| point.workload.size_bytes).collect();
@@ -241,15 +247,21 @@ fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<SearchCandidate> {
         pair.measured = Some(pair.measured.map_or((size, size), |(low, high)| (low.min(size), high.max(size))));
     }
     let mut pairs: Vec<SearchCandidate> = pairs.into_values().collect();
+    let last_direct = pairs.iter().filter(|pair| pair.algorithm == Algorithm::Direct).filter_map(|p| p.measured);
+    let last_direct = last_direct.map(|(_, high)| high).max();
+    // Between the last size of Direct and the next one, something else begins right after a known end.
+    let between = |a: u64, b: u64| {
+        let mut known = direct_ends.iter().filter(|end| Some(a) == last_direct && (a..b).contains(end));
+        known.next().map_or(u128::from(a) * u128::from(b), |end| u128::from(end + 1).pow(2))
+    };
     for pair in &mut pairs {
         pair.channels.compact_sort();
         pair.channels.dedup();
         if let Some((low, high)) = pair.measured {
-            let between = |a: u64, b: u64| u128::from(a) * u128::from(b);
             let below = sizes.iter().copied().filter(|size| *size < low).max();
             let above = sizes.iter().copied().filter(|size| *size > high).min();
             pair.runs =
-                (below.map_or(0, |size| between(size, low)), above.map_or(u128::MAX, |size| between(size, high)));
+                (below.map_or(0, |size| between(size, low)), above.map_or(u128::MAX, |size| between(high, size)));
         }
     }
     pairs
@@ -333,9 +345,41 @@ mod tests {
         let algorithm = |size| best(&space, size).map(|(c, _)| c.algorithm);
         assert_eq!(algorithm(1 << 10), Some(Algorithm::Direct));
         assert_eq!(algorithm(1 << 22), Some(Algorithm::Direct));
-        assert_eq!(algorithm(5 << 20), Some(Algorithm::Direct));
-        assert_eq!(algorithm(6 << 20), Some(Algorithm::Ring));
+        assert_eq!(algorithm(5 << 20), Some(Algorithm::Ring));
         assert_eq!(algorithm(1 << 33), Some(Algorithm::Ring));
+    }
+
+    #[test]
+    fn direct_ends_where_the_library_is_known_to_end_it() {
+        use crate::tuning::platform::Gpu;
+        let at = |sweep: &Sweep, gpu: Option<Gpu>, size_bytes, scale| {
+            let space = SearchSpace::new(sweep, &SearchLimits::default(), &Platform { gpu, ..Platform::default() });
+            let workload = Workload { scale, ..workload(size_bytes) };
+            space.coarse_to_fine(&workload, &mut humps).ok().flatten().map(|(c, _)| c.algorithm)
+        };
+        let ends = |sweep: &Sweep, gpu, end_bytes: u64, scale| {
+            assert_eq!(at(sweep, gpu, end_bytes, scale), Some(Algorithm::Direct), "{gpu:?} {end_bytes}");
+            assert_eq!(at(sweep, gpu, end_bytes + 4, scale), Some(Algorithm::Ring), "{gpu:?} {end_bytes}");
+        };
+        for gpu in [None, Some(Gpu::Gfx(0x950)), Some(Gpu::Gfx(0x942))] {
+            ends(&sweep(), gpu, 4 << 20, SCALE);
+        }
+        // A GPU without a known end: half way to the next measured size.
+        ends(&sweep(), Some(Gpu::Gfx(0x90a)), 5_931_640, SCALE);
+        // Four nodes of gfx950 end at 8 MiB, here between 4 and 16 MiB.
+        let on_four = Scale { nodes: 4, ranks: 32 };
+        let mut sweep = sweep();
+        for point in &mut sweep.points {
+            point.workload.scale = on_four;
+        }
+        sweep.points.retain(|point| point.workload.size_bytes != 8 << 20);
+        ends(&sweep, Some(Gpu::Gfx(0x950)), 8 << 20, on_four);
+        // What was measured outweighs what is known: Direct ran beyond it.
+        ends(&sweep, Some(Gpu::Gfx(0x942)), 4 << 20, on_four);
+        for point in sweep.points.iter_mut().filter(|point| point.workload.size_bytes == 16 << 20) {
+            point.configuration.algorithm = Algorithm::Direct;
+        }
+        ends(&sweep, Some(Gpu::Gfx(0x950)), 23_726_564, on_four);
     }
 
     #[test]

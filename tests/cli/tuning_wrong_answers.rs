@@ -621,6 +621,30 @@ fn what_is_chosen_of_one_set_or_named_for_rccl_is_not_passed_over() {
 }
 
 #[test]
+fn a_gpu_in_the_name_of_a_file_is_one_that_rccl_looks_for() {
+    let folder = TempDir::new().unwrap();
+    let sweep = simulated(&folder);
+    let conf = folder.path().join("ours.csv").display().to_string();
+    let export = ["tuning", "export", &sweep, "--reader", "rccl", "-o", &conf];
+    let with = |more: &[&str]| collectune(&[&export[..], more].concat());
+    for gpu in [&["--architecture", "mi300x"][..], &["--architecture", "GFX942:sramecc+"], &["--gpu", "mi300x"]] {
+        let written = ended(&with(gpu), 0);
+        assert!(written.contains("# there under the name rccl_tuner_gfx942.csv"), "{gpu:?}: {written}");
+    }
+    fs::remove_file(&conf).unwrap();
+    let contradiction = with(&["--gpu", "gfx950", "--architecture", "mi300x"]);
+    assert!(ended(&contradiction, 1).is_empty() && !Path::new(&conf).exists());
+    let told = text(&contradiction.stderr);
+    assert!(told.contains("--architecture says gfx942 and --gpu says gfx950"), "{told}");
+    ended(&with(&["--gpu", "mi300x", "--architecture", "gfx942"]), 0);
+    for (name, why) in [("h100", "on which no RCCL looks for a tuner file"), ("mi999", "mi999 is no GPU that is known")]
+    {
+        let told = text(&with(&["--architecture", name]).stderr);
+        assert!(told.contains(why), "{told}");
+    }
+}
+
+#[test]
 fn what_computes_wrong_values_now_does_not_pass_a_comparison() {
     let folder = TempDir::new().unwrap();
     let rows = |errors: &str| {

@@ -22,7 +22,7 @@ use crate::{
             Reader,
             export::{self, ConfExport, ExportOptions, loading},
         },
-        platform::{Library, Platform},
+        platform::{Gpu, Library, Platform},
     },
     units::count,
 };
@@ -59,7 +59,8 @@ pub(in crate::cli) struct Export {
     #[arg(long)]
     open_ends: bool,
 
-    /// The GPU's architecture in the name that RCCL looks for [default: gfx950]
+    /// The GPU in the name that RCCL looks for, by its architecture or its name, like gfx942 or mi300x [default: that of
+    /// --gpu or of the sweep, else gfx950]
     #[arg(long, value_name = "ARCH")]
     architecture: Option<String>,
 
@@ -76,11 +77,26 @@ pub(in crate::cli) struct Export {
 }
 
 impl Export {
+    /// Refuses two GPUs that are not the same.
+    fn check_gpus(&self) -> Result<(), CliError> {
+        let named = self.architecture.as_ref().and_then(|name| name.parse::<Gpu>().ok());
+        match (named, self.machine.gpu) {
+            (Some(named), Some(gpu)) if named != gpu => refuse(format!(
+                "--architecture says {named} and --gpu says {gpu}: a tuner file is for one of them; leave one of the two \
+                 options out"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn run(self) -> Result<(), CliError> {
         let opened = self.from.read(&self.sweeps, false)?;
         self.output.iter().try_for_each(|path| save::check("tuner file", path))?;
         if self.reader != Reader::Rccl {
             arguments::say_unused(&["architecture"], "only the name that RCCL looks for has it (--reader rccl)");
+        }
+        if self.reader == Reader::Rccl {
+            self.check_gpus()?;
         }
         arguments::say_unused_library(&[self.reader]);
         let parameters = self.from.parameters(&opened)?;

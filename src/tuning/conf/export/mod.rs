@@ -40,11 +40,11 @@ pub struct ExportOptions {
     pub by_scale: bool,
     /// The lowest rule begins at 0 and the highest has no end, also for readers that would keep the default there.
     pub open_ends: bool,
-    /// The GPU's architecture as RCCL names it, for the file's name; without it `gfx950`.
+    /// The GPU, by its architecture or its name, in the name that RCCL looks for; without it that of `gpu`, or `gfx950`.
     pub architecture: Option<String>,
     /// The version of the library, where it is known: it decides what can run.
     pub version: Option<Version>,
-    /// The GPU, which decides what can run as well; `None`: the one that `architecture` implies.
+    /// The GPU, which decides what can run as well. That of `architecture` counts before it.
     pub gpu: Option<Gpu>,
     /// The rows of RCCL's own table, which this file takes away, are not written after the rules.
     pub leaves_out_built_in: bool,
@@ -56,8 +56,13 @@ pub struct ExportOptions {
 impl ExportOptions {
     /// Where the file is deployed, as far as that is known.
     pub fn platform(&self) -> Platform {
-        let gpu = self.gpu.or_else(|| self.architecture.as_ref()?.parse().ok());
+        let gpu = self.named_gpu().or(self.gpu);
         Platform { version: self.version, gpu, ..self.library.of_reader(self.reader).into() }
+    }
+
+    /// The GPU in the name that RCCL looks for, where one is chosen and known.
+    pub(super) fn named_gpu(&self) -> Option<Gpu> {
+        self.architecture.as_ref().filter(|_| self.reader == Reader::Rccl)?.parse().ok()
     }
 
     /// The table of the library that this file takes away; `None` where there is none, or the GPU isn't known.

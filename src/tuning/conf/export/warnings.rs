@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     order::{CompactCollect, CompactSort},
+    text::excerpt,
     tuning::{
         conf::{
             lint::{Code, Severity, SimilarFindings, alike, beside_default, lint_for},
@@ -15,7 +16,7 @@ use crate::{
             words::COLLECTIVES,
         },
         decision::{Decision, KeepReason},
-        platform::{Library, Platform, Version},
+        platform::{Gpu, Library, Platform, Version},
         result::Recommendation,
         sweep::Sweep,
     },
@@ -41,6 +42,7 @@ pub(super) fn warnings(plans: &[Plan], basis: &ExportInput<'_>, options: &Export
         );
     }
     warnings.extend(nobody_reads(options));
+    warnings.extend(another_gpu(options));
     warnings.extend(built_in(options));
     let has_rules = plans.iter().any(|plan| plan.spans.iter().any(|span| span.written.is_some()));
     if !plans.is_empty() && !has_rules {
@@ -91,6 +93,29 @@ fn nobody_reads(options: &ExportOptions) -> Option<String> {
             Some(format!("RCCL {version} has no tuner of its own that reads this file: it comes with 2.28.3."))
         }
         _ => None,
+    }
+}
+
+/// That RCCL looks for a file of this name on another GPU than the one that is known, or on none.
+fn another_gpu(options: &ExportOptions) -> Option<String> {
+    let architecture = options.architecture.as_ref().filter(|_| options.reader == Reader::Rccl)?;
+    let known = options.gpu;
+    match options.named_gpu() {
+        Some(named @ Gpu::Sm(_)) => {
+            Some(format!("The architecture is {named}, a GPU of NVIDIA, on which no RCCL looks for a tuner file."))
+        }
+        Some(named) if known.is_some_and(|gpu| gpu != named) => {
+            let known = known.map(|gpu| gpu.to_string()).unwrap_or_default();
+            Some(format!(
+                "The architecture is {named}, and the GPU is said to be {known}: this file is named and checked for \
+                 {named}."
+            ))
+        }
+        Some(_) => None,
+        None => Some(format!(
+            "{} is no GPU that is known: RCCL looks for a name like gfx942 or gfx950.",
+            excerpt(architecture)
+        )),
     }
 }
 

@@ -50,7 +50,8 @@ pub(super) fn file_name(options: &ExportOptions, scale: Option<Scale>) -> String
                 (!plain.is_empty()).then_some(plain)
             };
             let of_gpu = || options.gpu.filter(|gpu| matches!(gpu, Gpu::Gfx(_))).map(|gpu| gpu.to_string());
-            let architecture = options.architecture.as_ref().and_then(plain).or_else(of_gpu);
+            let named = || options.named_gpu().map(|gpu| gpu.to_string());
+            let architecture = named().or_else(|| options.architecture.as_ref().and_then(plain)).or_else(of_gpu);
             let architecture = architecture.unwrap_or_else(|| "gfx950".to_owned());
             format!("rccl_tuner_{architecture}{scale}.csv")
         }

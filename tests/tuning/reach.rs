@@ -324,6 +324,34 @@ fn the_tuner_and_its_conf_decide_the_path() {
         let found = with(plugin, &forced(open));
         assert_eq!(found, [(Path::Tuner, 1), (Path::Library, 1), (Path::Overridden, 1)], "{open}");
     }
+    // Before 2.24 no list is by collective: these are names, of which the library knows those between commas.
+    let before = |value| in_version(forced(value), Version::release(2, 23, 4));
+    let excluded = [(Path::Tuner, 1), (Path::Library, 1), (Path::Env, 1)];
+    assert_ne!(with(plugin, &before("allgather:tree;allreduce:ring")), excluded);
+    assert_eq!(with(plugin, &before("ring,tree;allreduce:tree")), excluded);
+    assert_ne!(with(plugin, &forced("ring,tree;allreduce:tree")), excluded);
+    let notes = |question: &ReachQuestion| {
+        reach_of(&[("a", began(9, 0, 8, 1) + &said(9, plugin) + &calls)], question).notes.join("\n")
+    };
+    let told = notes(&before("ring,tree;allreduce:tree"));
+    assert!(told.contains("from NCCL 2.24 on. 2.23.4 takes this for names between commas"), "{told}");
+    assert!(notes(&forced("allreduce:ring")).contains("earlier ones take it for names between commas"));
+    for question in [before("ring"), in_version(forced("allreduce:ring"), Version::release(2, 24, 3)), forced("ring")] {
+        assert!(!notes(&question).contains("between commas"), "{question:?}");
+    }
+    // The rule of 32 channels is limited to four; the largest number does not hold against a larger smallest one.
+    let channels = |values: &[&str]| {
+        let environment = values.iter().map(|value| value.parse().expect("a variable")).collect();
+        ReachQuestion { on: JobPlace { environment, ..JobPlace::default() }, ..question.clone() }
+    };
+    let told = notes(&channels(&["NCCL_MAX_NCHANNELS=4"]));
+    assert!(told.contains("more channels than NCCL_MAX_NCHANNELS=4 leaves in 1 call: they run with 4"), "{told}");
+    assert!(told.contains("NCCL_MAX_NCHANNELS bounds the number of channels"), "{told}");
+    let told = notes(&channels(&["NCCL_MAX_NCHANNELS=4", "NCCL_MIN_NCHANNELS=8"]));
+    assert!(told.contains("more channels than NCCL_MIN_NCHANNELS=8 leaves in 1 call: they run with 8"), "{told}");
+    for enough in [&["NCCL_MAX_NCHANNELS=32"][..], &["NCCL_MAX_NCHANNELS=4", "NCCL_MIN_NCHANNELS=48"]] {
+        assert!(!notes(&channels(enough)).contains("more channels than"), "{enough:?}");
+    }
     // A tuner of the first interfaces wins over it.
     let old = in_version(ReachQuestion { library: Some(Library::Nccl), ..forced("Ring") }, Version::release(2, 21, 5));
     assert_eq!(with(plugin, &old).len(), 3);

@@ -25,11 +25,21 @@ use crate::{
         support::SupportMatrix,
         sweep::Sweep,
     },
+    units::count,
 };
 
 const NCCL_TUNER_PLUGIN: &str = "NCCL_TUNER_PLUGIN";
 const NCCL_ALGO: &str = "NCCL_ALGO";
 const NCCL_PROTO: &str = "NCCL_PROTO";
+/// The variables that bound the number of channels.
+const CHANNELS: [&str; 6] = [
+    "NCCL_MIN_NCHANNELS",
+    "NCCL_MAX_NCHANNELS",
+    "NCCL_MIN_NRINGS",
+    "NCCL_MAX_NRINGS",
+    "NCCL_MIN_CTAS",
+    "NCCL_MAX_CTAS",
+];
 
 /// What is given beside the files.
 #[derive(Clone, Debug, Default)]
@@ -119,6 +129,7 @@ pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &Rea
     let shared_tuner = shared_tuner(&logs);
     let mut factor_unknown = 0;
     let mut is_scale_used = question.scale.is_none();
+    let mut limited_calls = 0;
     for (index, is_rank_assumed) in &counted {
         let rank = &logs.communicators[*index];
         let process = logs.processes.get(&rank.process);
@@ -152,6 +163,7 @@ pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &Rea
             let with_conf = conf.as_ref().zip(scale).zip(whole_bytes);
             let with_conf = with_conf.map(|((conf, scale), bytes)| conf.answer(call.collective, scale, bytes));
             let (path, ran) = resolve(call, with_conf.as_ref(), conf.is_some(), tuner, &at);
+            limited_calls += limited(with_conf.as_ref(), path, *calls, &at);
             let key = LineKey {
                 communicator,
                 collective: call.collective,
@@ -174,7 +186,7 @@ pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &Rea
     logs.counts.other_ranks_calls =
         others.flat_map(|index| logs.communicators[index].seen.values()).map(|(calls, _)| *calls).sum();
     logs.counts.factor_unknown = factor_unknown;
-    list(listed, conf.as_ref(), &at, &mut collected);
+    limited_calls += list(listed, conf.as_ref(), &at, &mut collected);
     let mut reach = Reach {
         library: at.library,
         version: at.version,
@@ -189,6 +201,13 @@ pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &Rea
     reach.notes.extend(question.scale.filter(|_| !is_scale_used && !is_typed).map(|scale| {
         format!("{scale}, as given, is used for no communicator: the files say theirs, or it has other ranks")
     }));
+    reach.notes.extend(lists_by_collective(&at));
+    if let (Some((name, most)), true) = (most_channels(&at), limited_calls > 0) {
+        reach.notes.push(format!(
+            "The tuner file asks for more channels than {name}={most} leaves in {}: they run with {most}",
+            count(limited_calls, "call")
+        ));
+    }
     reach.notes.extend(unread_variables(&question.on));
     reach.switch_on = words::switch_on(&logs, &reach, &at, !listed.is_empty());
     reach.headline = words::headline(&reach.total);
@@ -202,9 +221,57 @@ pub fn unread_variables(on: &JobPlace) -> Vec<String> {
     };
     let unread = on.environment.iter().filter(|variable| !is_read(&variable.name));
     let told = |variable: &JobVariable| {
+        if CHANNELS.contains(&variable.name.as_str()) {
+            let name = &variable.name;
+            return format!(
+                "{name} bounds the number of channels, that of a tuner's answer as well: which path a call takes does not \
+                 depend on it"
+            );
+        }
         format!("{} decides no path that is known here: it is not used", crate::text::excerpt(&variable.name))
     };
     unread.map(told).collect()
+}
+
+/// The most channels that the environment leaves, with the variable that says so.
+fn most_channels(at: &Surroundings) -> Option<(&'static str, u32)> {
+    let number = |name: &str| at.variable(name)?.trim().parse::<u32>().ok();
+    let bound = |names: [&'static str; 2]| names.into_iter().find_map(|name| Some((name, number(name)?)));
+    let most = bound(["NCCL_MAX_NCHANNELS", "NCCL_MAX_NRINGS"])?;
+    // A smallest number above the largest one holds.
+    Some(bound(["NCCL_MIN_NCHANNELS", "NCCL_MIN_NRINGS"]).filter(|least| least.1 > most.1).unwrap_or(most))
+}
+
+/// How many of a line's calls run with fewer channels than the tuner file asks for, since the environment leaves fewer.
+fn limited(conf: Option<&ConfAnswer>, path: Path, calls: u64, at: &Surroundings) -> u64 {
+    let asks = conf.filter(|answer| answer.rule.is_some() && path.is_reached()).map(|answer| answer.effect.channels);
+    match (asks, most_channels(at)) {
+        (Some(Channels::Count(asked)), Some((_, most))) if asked > most => calls,
+        _ => 0,
+    }
+}
+
+/// That lists by collective of `NCCL_ALGO` and `NCCL_PROTO` are read as one list of names by an older library, or may
+/// be, a sentence each without a full stop.
+fn lists_by_collective(at: &Surroundings) -> Vec<String> {
+    let from = Surroundings::LISTS_BY_COLLECTIVE_FROM;
+    let told = |name: &str| {
+        let value = at.variable(name).filter(|value| value.contains([':', ';']))?;
+        let value = crate::text::excerpt(value);
+        match at.version {
+            None => Some(format!(
+                "{name}={value} is read as a list by collective, as from NCCL {from} on; earlier ones take it for names \
+                 between commas, and pass over those that they don't know: give the library's version if it is \
+                 one of them"
+            )),
+            Some(_) if at.has_lists_by_collective() => None,
+            Some(version) => Some(format!(
+                "{name}={value}: lists by collective are read from NCCL {from} on. {version} takes this for names between \
+                 commas, and passes over those that it does not know"
+            )),
+        }
+    };
+    [NCCL_ALGO, NCCL_PROTO].into_iter().filter_map(told).collect()
 }
 
 /// The library: as given, or else as the logs say, or else as the GPU says.
@@ -332,7 +399,10 @@ fn excluded(collective: Collective, answer: &ConfAnswer, at: &Surroundings) -> O
     let is_algorithm = |word: &str| Some(Algorithm::parse(word)? == algorithm);
     let is_protocol = |word: &str| Some(Protocol::parse(word)? == protocol);
     let allows = |name: &str, is_own: &dyn Fn(&str) -> Option<bool>| {
-        at.variable(name).is_none_or(|list| leaves(list, collective, is_own))
+        at.variable(name).is_none_or(|list| {
+            let words = if at.has_lists_by_collective() { words_for(list, collective) } else { Some(list) };
+            words.is_none_or(|words| leaves(words.trim(), is_own))
+        })
     };
     if !allows(NCCL_ALGO, &is_algorithm) {
         return Some(NCCL_ALGO);
@@ -340,17 +410,18 @@ fn excluded(collective: Collective, answer: &ConfAnswer, at: &Surroundings) -> O
     (!allows(NCCL_PROTO, &is_protocol)).then_some(NCCL_PROTO)
 }
 
-/// Whether a list leaves a collective one of its words: `ring,tree`, `^tree`, or `allreduce:ring;…` from NCCL 2.24 on.
-/// `is_own` says whether a word is it; `None` of one that the library does not know, and passes over.
-fn leaves(list: &str, collective: Collective, is_own: &dyn Fn(&str) -> Option<bool>) -> bool {
-    let Some(words) = words_for(list, collective).map(str::trim) else { return true };
+/// Whether a list leaves one of its words: `ring,tree` or `^tree`. `is_own` says whether a word is it; `None` of one that
+/// the library does not know, and passes over.
+fn leaves(words: &str, is_own: &dyn Fn(&str) -> Option<bool>) -> bool {
     let (words, are_excluded) = words.strip_prefix('^').map_or((words, false), |words| (words, true));
     let mut known = words.split(',').filter_map(|word| is_own(word.trim())).peekable();
     known.peek().is_none() || known.any(|is_own| is_own) != are_excluded
 }
 
-/// Adds listed calls by the conditions of the version.
-fn list(listed: &[ListedCall], conf: Option<&Conf<'_>>, at: &Surroundings, collected: &mut Collected) {
+/// Adds listed calls by the conditions of the version. Answers how many of them the environment leaves fewer channels
+/// than the tuner file asks for.
+fn list(listed: &[ListedCall], conf: Option<&Conf<'_>>, at: &Surroundings, collected: &mut Collected) -> u64 {
+    let mut limited_calls: u64 = 0;
     let mut communicators: BTreeMap<Scale, u32> = BTreeMap::new();
     for call in listed {
         let communicator = *communicators.entry(call.scale).or_insert_with(|| {
@@ -366,6 +437,7 @@ fn list(listed: &[ListedCall], conf: Option<&Conf<'_>>, at: &Surroundings, colle
                 Some(ConfAnswer { rule: Some(line), .. }) => (Path::Tuner, format!("the rule of line {line} answers")),
                 Some(_) => (Path::Library, "no rule answers".to_owned()),
             });
+        limited_calls = limited_calls.saturating_add(limited(with_conf.as_ref(), path, call.calls, at));
         let key = LineKey {
             communicator,
             collective: call.collective,
@@ -379,6 +451,7 @@ fn list(listed: &[ListedCall], conf: Option<&Conf<'_>>, at: &Surroundings, colle
         let evidence = PathEvidence::Inferred(condition);
         collected.add(key, LineSum { calls: call.calls, grouped_calls: 0, evidence, conf_answer });
     }
+    limited_calls
 }
 
 fn totalled(collected: BTreeMap<LineKey, LineSum>) -> (ReachTotal, Vec<ReachLine>) {

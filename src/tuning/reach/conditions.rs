@@ -47,6 +47,14 @@ impl Surroundings {
         self.library == Some(Library::Nccl) && self.version.is_some_and(|release| release < Version::release(2, 22, 0))
     }
 
+    /// The first release that reads `NCCL_ALGO` and `NCCL_PROTO` as lists by collective (`src/graph/tuning.cc`).
+    pub(super) const LISTS_BY_COLLECTIVE_FROM: Version = Version::new(2, 24);
+
+    /// Whether the library reads lists by collective, as all do whose version is not known to be older.
+    pub(super) fn has_lists_by_collective(&self) -> bool {
+        self.version.is_none_or(|release| release.is_from(Self::LISTS_BY_COLLECTIVE_FROM))
+    }
+
     /// Whether the library is RCCL with DDA, as far as is known, and DDA is not switched off.
     pub(super) fn may_have_dda(&self) -> bool {
         self.library == Some(Library::Rccl)

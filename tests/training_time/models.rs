@@ -273,6 +273,39 @@ fn the_conditions_of_a_script_are_followed() {
 }
 
 #[test]
+fn functions_are_followed_where_they_are_called() {
+    let read = |definition: &str, calls: &str| {
+        let text = format!(
+            "#!/bin/bash\n{definition} {{\n  local layers=$1 hidden=${{2:-4096}}\n  shift 2\n  torchrun --nproc_per_node 8 \
+             pretrain_gpt.py --num-layers $layers --hidden-size $hidden --num-attention-heads 32 --vocab-size 128256 \
+             --seq-length 4096 --micro-batch-size 1 --global-batch-size 64 \"$@\"\n}}\n{calls}\n"
+        );
+        let file = models::read_file(&text).unwrap();
+        let of_model = file.model.as_ref().map(|model| {
+            let layers: u32 = model.layers.iter().map(|(_, count)| count).sum();
+            (layers, model.hidden)
+        });
+        (of_model, file.training.tensor, file)
+    };
+    let with_tensor = "run 16 2048 --tensor-model-parallel-size 2 2>&1 | tee log";
+    for definition in ["run()", "function run", "run ()", "function run()"] {
+        let (model, tensor, _) = read(definition, with_tensor);
+        assert_eq!((model, tensor), (Some((16, 2048)), Some(2)), "{definition}");
+    }
+    // Of several calls the last counts, as of several trainings; one is called by another.
+    assert_eq!(read("run()", "run 16 2048\nrun 24 1024").0, Some((24, 1024)));
+    assert_eq!(read("run()", "both() { run $2 $1; }\nboth 2048 16").0, Some((16, 2048)));
+    // What no call says stays open, and is named.
+    for calls in ["", "run \"$@\"", "run"] {
+        let (model, _, file) = read("run()", calls);
+        let told = format!("{:?} {:?}", file.missing, file.notes);
+        assert!(model.is_none() && told.contains("layers"), "{calls}: {told}");
+    }
+    // A function without an end: the script is read line by line.
+    assert_eq!(read("run()", "run 16 2048\nagain() { again; again; }\nagain").0, None);
+}
+
+#[test]
 fn what_is_open_of_the_batch_or_the_launch_leaves_the_model_whole() {
     let open = SCRIPT.replace("--global_batch_size=128", "--global_batch_size=$(count)");
     let file = models::read_file(&open).unwrap();

@@ -13,6 +13,8 @@ const LONGEST_WORD: usize = 16 << 10;
 const MOST_WORDS: usize = 4 << 10;
 /// The most variables that are kept.
 const MOST_VARIABLES: usize = 4 << 10;
+/// The most calls of functions that are followed: functions that call each other several times would grow without end.
+const MOST_CALLS: usize = 500;
 /// The deepest nesting of commands, and of expressions.
 const DEEPEST: usize = 32;
 /// The largest text that is followed as a script: longer ones are logs.
@@ -128,7 +130,9 @@ impl Script {
         {
             let mut follower = Follower { tokens: &tokens, holds, ..Follower::default() };
             let slurm = follower.slurm(text);
-            if follower.block(true, &[]).is_none() && !follower.is_broken {
+            let is_whole = follower.block(true, &[]).is_none();
+            follower.uncalled();
+            if is_whole && !follower.is_broken {
                 return Self { commands: follower.commands, assumptions: follower.assumptions, slurm };
             }
         }
@@ -176,11 +180,27 @@ struct Follower<'a> {
     /// The values of names with which the condition would hold.
     wanted: Vec<(String, String)>,
     commands: Vec<Command>,
+    functions: Vec<Function>,
+    /// The arguments of the function whose call is followed; `None` where nothing says them.
+    arguments: Option<Vec<Word>>,
+    /// How many calls of functions were followed.
+    calls: usize,
     /// Whether words such as `if` mean nothing.
     is_flat: bool,
     /// Whether something was left open.
     is_broken: bool,
 }
+
+/// A function of the script.
+struct Function {
+    name: String,
+    /// The token with which its body begins, a bracket.
+    body: usize,
+    is_called: bool,
+}
+
+/// The names under which a function's arguments stand, but for those of each by its number.
+const ALL_ARGUMENTS: [&str; 3] = ["@", "*", "#"];
 
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -338,10 +358,85 @@ impl<'a> Follower<'a> {
                 self.at += 1;
                 self.block(runs, if token.raw == "{" { &["}"] } else { &[")"] });
             }
-            () if starts("function") => self.at += 2,
+            () if self.defines(runs) => {}
             () => return self.simple(runs),
         }
         Some(true)
+    }
+
+    /// Takes the definition of a function, whose body is followed where it is called; whether there is one.
+    fn defines(&mut self, runs: bool) -> bool {
+        let raw = |at: usize| self.tokens.get(at).map(|token| &*token.raw);
+        let has_keyword = raw(self.at) == Some("function");
+        let name = self.at + usize::from(has_keyword);
+        let mut body = name + 1;
+        if raw(body) == Some("(") && raw(body + 1) == Some(")") {
+            body += 2;
+        } else if !has_keyword {
+            return false;
+        }
+        while raw(body) == Some("\n") {
+            body += 1;
+        }
+        let Some(name) = raw(name).filter(|_| !self.is_flat && matches!(raw(body), Some("{" | "("))) else {
+            return false;
+        };
+        if runs {
+            self.functions.retain(|known| known.name != name);
+            self.functions.push(Function { name: name.to_owned(), body, is_called: false });
+        }
+        self.at = body;
+        self.command(false);
+        true
+    }
+
+    /// Follows a call of a function with its arguments; whether there is such a function.
+    fn calls(&mut self, words: &[Word]) -> bool {
+        let Some((name, arguments)) = words.split_first() else { return false };
+        let Some(function) = self.functions.iter_mut().find(|known| known.name == name.text) else { return false };
+        function.is_called = true;
+        let body = function.body;
+        self.calls += 1;
+        self.is_broken |= self.calls > MOST_CALLS;
+        if self.is_broken {
+            return true;
+        }
+        // Of what the script itself is given, nothing says how many words it is.
+        let is_said = arguments.iter().all(|word| !word.text.contains("$@") && !word.text.contains("$*"));
+        let outer = std::mem::replace(&mut self.arguments, is_said.then(|| arguments.to_vec()));
+        let after = std::mem::replace(&mut self.at, body);
+        self.bind();
+        self.command(true);
+        self.at = after;
+        self.arguments = outer;
+        self.bind();
+        true
+    }
+
+    /// Gives the arguments of a call the names under which its function reads them.
+    fn bind(&mut self) {
+        let is_argument = |name: &str| ALL_ARGUMENTS.contains(&name) || name.parse::<u32>().is_ok();
+        self.variables.retain(|(name, _)| !is_argument(name));
+        let Some(arguments) = self.arguments.clone() else { return };
+        for (word, number) in arguments.iter().zip(1_u32..) {
+            self.set(number.to_string(), vec![word.clone()]);
+        }
+        let line = arguments.first().map_or(0, |word| word.line);
+        let number = Word { text: arguments.len().to_string(), line, is_known: true };
+        for (name, words) in ALL_ARGUMENTS.into_iter().zip([arguments.clone(), arguments, vec![number]]) {
+            self.set(name.to_owned(), words);
+        }
+    }
+
+    /// Follows the functions that the script does not call, as if they stood before it: who calls them is not said.
+    fn uncalled(&mut self) {
+        let after = std::mem::take(&mut self.commands);
+        while let Some(at) = self.functions.iter().position(|function| !function.is_called) {
+            self.functions[at].is_called = true;
+            self.at = self.functions[at].body;
+            self.command(true);
+        }
+        self.commands.extend(after);
     }
 
     fn branches(&mut self, runs: bool) {
@@ -486,9 +581,25 @@ impl<'a> Follower<'a> {
             }
             words = rest;
         }
-        let words = words.iter().flat_map(|token| self.expand(token)).collect();
-        self.keep(words, false);
+        let words: Vec<Word> = words.iter().flat_map(|token| self.expand(token)).collect();
+        if !self.shifts(&words) && !self.calls(&words) {
+            self.keep(words, false);
+        }
         Some(true)
+    }
+
+    /// Takes the first arguments of a function away; whether the command says so.
+    fn shifts(&mut self, words: &[Word]) -> bool {
+        let number = match words {
+            [command] if command.text == "shift" => 1,
+            [command, number] if command.text == "shift" => number.text.parse().unwrap_or(0),
+            _ => return false,
+        };
+        if let Some(arguments) = &mut self.arguments {
+            arguments.drain(..number.min(arguments.len()));
+            self.bind();
+        }
+        true
     }
 
     /// Keeps the options of a command with their values.
@@ -633,7 +744,10 @@ impl<'a> Follower<'a> {
                 let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
                 (self.parameter(&rest[..end]), &rest[end..])
             }
-            Some(c) if c.is_ascii_digit() || "@*#?!-".contains(c) => (self.without_value(&rest[..1]), &rest[1..]),
+            Some(c) if c.is_ascii_digit() || "@*#?!-".contains(c) => {
+                let (name, rest) = rest.split_at(1);
+                (if c.is_ascii_digit() { self.parameter(name) } else { self.argument(name) }, rest)
+            }
             _ => ("$".to_owned(), rest),
         }
     }
@@ -642,6 +756,11 @@ impl<'a> Follower<'a> {
         let name = format!("${name}");
         self.unassigned.push(name.clone());
         name
+    }
+
+    /// The value of all arguments, or of their number.
+    fn argument(&mut self, name: &str) -> String {
+        self.joined(name).unwrap_or_else(|| self.without_value(name))
     }
 
     fn joined(&self, name: &str) -> Option<String> {
@@ -658,6 +777,9 @@ impl<'a> Follower<'a> {
         }
         let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len());
         let (name, rest) = inner.split_at(end);
+        if ALL_ARGUMENTS.contains(&inner) {
+            return self.argument(inner);
+        }
         let rest = rest.strip_prefix("[@]").or(rest.strip_prefix("[*]")).unwrap_or(rest);
         let value = self.joined(name);
         let is_lasting = rest.starts_with(":=") || rest.starts_with('=');

@@ -7,7 +7,7 @@ use collectune::training_time::{
         question::EstimateSettings,
         stack::{Recomputation, Sharding, Stack},
     },
-    models::{self, KNOWN, ModelFileError, known},
+    models::{self, Attention, KNOWN, ModelFileError, known},
 };
 use proptest::prelude::*;
 
@@ -381,6 +381,19 @@ fn arguments_in_a_log_are_read_with_the_defaults_of_megatron() {
                \x20 tensor_model_parallel_size ...... 8\n  pipeline_model_parallel_size .... 8\n";
     assert_eq!(models::read(log), known("gpt3-175b"));
     assert_eq!(models::read_file(log).unwrap().training.data, Some(1));
+}
+
+#[test]
+fn groups_of_heads_without_their_flag_are_named_as_unused() {
+    let file = models::read_file(&SCRIPT.replace("--group-query-attention ", "")).unwrap();
+    let heads = |file: &models::ModelFile| match file.model.as_ref().unwrap().layers[0].0.attention {
+        Attention::Grouped { heads, kv_heads, .. } => (heads, kv_heads),
+        Attention::Latent { .. } => (0, 0),
+    };
+    assert_eq!(heads(&file), (32, 32));
+    assert!(file.notes.iter().any(|note| note.starts_with("num_query_groups 8 is not used:")), "{:?}", file.notes);
+    let with_flag = models::read_file(SCRIPT).unwrap();
+    assert_eq!((heads(&with_flag), with_flag.notes.len()), ((32, 8), 1));
 }
 
 #[test]

@@ -612,8 +612,19 @@ fn attention(of: &mut Arguments, hidden: u32, has_bias: bool) -> Result<Attentio
             value: of.count("v_head_dim", MOST)?.unwrap_or(128),
         });
     }
-    let groups = of.count("num_query_groups", 1 << 12)?.unwrap_or(1);
-    let kv_heads = if of.flag("group_query_attention") { groups } else { heads };
+    let kv_heads = if of.flag("group_query_attention") {
+        of.count("num_query_groups", 1 << 12)?.unwrap_or(1)
+    } else {
+        // A log has the default of 1 as well.
+        if let Some(groups) = of.text("num_query_groups").filter(|groups| groups != "1") {
+            of.notes.push(format!(
+                "num_query_groups {} is not used: Megatron-LM reads it with group_query_attention, which is not given, and \
+                 otherwise has as many heads of keys and values as of queries",
+                excerpt(&groups)
+            ));
+        }
+        heads
+    };
     if !heads.is_multiple_of(kv_heads) && of.missing.is_empty() {
         let message = format!("{kv_heads} heads of keys and values do not divide {heads} heads of queries");
         return Err(of.contradiction("num_query_groups", message));

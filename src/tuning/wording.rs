@@ -245,8 +245,10 @@ pub fn verdict(scores: &FoldScores) -> String {
             .find(|(source, _)| *source == wanted)
             .and_then(|(_, score)| score.regret_mean_pct)
     };
-    let Some(best) = winner(scores) else { return "Too few points were measured to judge.".to_owned() };
-    let Some(lost) = regret_of(best) else { return "Too few points were measured to judge.".to_owned() };
+    let Some((best, lost)) = winner(scores).and_then(|best| Some((best, regret_of(best)?))) else {
+        return "Too few points were measured to judge choices: that takes several sizes with two configurations at least."
+            .to_owned();
+    };
     let others_are_judged = predictors(scores)[1..].iter().any(|(_, score)| score.regret_mean_pct.is_some());
     match (best, regret_of(Source::Model)) {
         (Source::Model, _) if !others_are_judged => {

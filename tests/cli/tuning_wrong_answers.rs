@@ -645,6 +645,49 @@ fn a_gpu_in_the_name_of_a_file_is_one_that_rccl_looks_for() {
 }
 
 #[test]
+fn of_winners_alone_no_regret_is_stated() {
+    let folder = TempDir::new().unwrap();
+    let rows = |with_default: bool| {
+        let mut rows = HEADER.to_owned();
+        for log2 in 12..=24 {
+            let (size, algo) = (1_u64 << log2, if log2 < 18 { "TREE" } else { "RING" });
+            rows += &format!("all_reduce_perf,1,8,{size},{},{algo},LL,4\n", log2 - 10);
+            if with_default {
+                rows += &format!("all_reduce_perf,1,8,{size},{},DEFAULT,DEFAULT,0\n", log2 - 11);
+            }
+        }
+        rows
+    };
+    let winners = write(&folder, "winners.csv", rows(false));
+    let trained = json(&["tuning", "train", &winners, "--test-split", "0", "--json"]);
+    let evaluation = &trained["evaluation"];
+    assert!(evaluation["by_size"]["mape_pct"].is_f64(), "{evaluation}");
+    assert!(evaluation["by_size"]["regret_mean_pct"].is_null(), "{evaluation}");
+    assert!(evaluation["regret_deployed_mean_pct"].is_null(), "{evaluation}");
+    let report = folder.path().join("report.md").display().to_string();
+    ended(&collectune(&["report", &winners, "-o", &report]), 0);
+    let report = fs::read_to_string(&report).unwrap();
+    assert!(report.contains("judge choices: that takes several sizes with two configurations"), "{report}");
+    assert!(!report.contains("% of the best on average"), "{report}");
+    let beside = write(&folder, "beside.csv", rows(true));
+    let trained = json(&["tuning", "train", &beside, "--test-split", "0", "--json"]);
+    assert!(trained["evaluation"]["regret_deployed_mean_pct"].is_f64(), "{}", trained["evaluation"]);
+}
+
+#[test]
+fn a_size_without_rule_beside_no_rule_says_so() {
+    let folder = TempDir::new().unwrap();
+    let row = |log2: u32| format!("all_gather_perf,1,8,{},7.5,DEFAULT,DEFAULT,0\n", 1_u64 << log2);
+    let sweep = write(&folder, "default.csv", two_scales() + &(14..=18).map(row).collect::<String>());
+    let told = said(&["tuning", "export", &sweep, "--reader", "example"], 1);
+    assert!(told.contains("no forced configuration is known; there is no rule beside it"), "{told}");
+    assert!(
+        !told.contains("all_gather of 16 KiB on 1 node, 8 ranks: no forced configuration is known; the rules"),
+        "{told}"
+    );
+}
+
+#[test]
 fn what_computes_wrong_values_now_does_not_pass_a_comparison() {
     let folder = TempDir::new().unwrap();
     let rows = |errors: &str| {

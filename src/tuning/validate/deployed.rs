@@ -31,6 +31,8 @@ pub struct HeldOutChoice {
     /// The regret of the choice: the share of the best measured busbw, the default's included, that it loses, in per
     /// cent.
     pub regret_pct: f64,
+    /// How many were measured there, the default among them: of one there is nothing to choose, and no regret.
+    pub measured: usize,
 }
 
 /// By source: the fold of each held-out workload, and the choice there.
@@ -54,6 +56,7 @@ impl HeldOutChoices {
             let own = sweep.default_at(workload).map(|default| default.busbw_gbps);
             let held_out = |point: &Point| folds.get(&point.workload) == Some(&fold);
             let there = default_without(sweep.defaults_of(group.0, group.1), workload.size_bytes, held_out);
+            let measured = configurations.len() + usize::from(own.is_some());
             let best = configurations.values().copied().chain(own).fold(0.0, f64::max);
             if best <= 0.0 {
                 continue;
@@ -67,7 +70,8 @@ impl HeldOutChoices {
                     None => (*source, Some(choice), configurations.get(&choice).copied().unwrap_or(0.0)),
                 };
                 let regret_pct = (1.0 - got / best) * 100.0;
-                let deployed = HeldOutChoice { workload: *workload, source: source_of, configuration, regret_pct };
+                let deployed =
+                    HeldOutChoice { workload: *workload, source: source_of, configuration, regret_pct, measured };
                 all.entry(group).or_default().entry(*source).or_default().push((fold, deployed));
             }
         }
@@ -124,9 +128,10 @@ pub(super) fn by_collective(regret: &BTreeMap<(Collective, Scale), Regret>) -> B
         .compact_collect()
 }
 
-/// The mean regret of choices; `None` of none.
+/// The mean regret of choices between at least two; `None` of none.
 pub(super) fn mean_regret(deployed: &[HeldOutChoice]) -> Option<f64> {
-    metrics::mean(&deployed.iter().map(|deployed| deployed.regret_pct).collect::<Vec<f64>>())
+    let chosen = deployed.iter().filter(|deployed| deployed.measured > 1);
+    metrics::mean(&chosen.map(|deployed| deployed.regret_pct).collect::<Vec<f64>>())
 }
 
 /// The source that answers: the model, unless a baseline's regret is smaller by more than [`SLACK_POINTS`].

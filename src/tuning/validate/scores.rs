@@ -130,7 +130,8 @@ impl<'a> PredictorScores<'a> {
             .filter_map(|(point, predicted)| Some((point.busbw_gbps, (*predicted)?)))
             .compact_collect();
         let (mut lost, mut agreed) = (Vec::new(), 0);
-        for (workload, configurations) in &self.workloads {
+        // Of one configuration there is nothing to choose, and a regret of 0 would say nothing.
+        for (workload, configurations) in self.workloads.iter().filter(|(_, measured)| measured.len() > 1) {
             let Some((choice, _)) = predictor.choices.get(workload) else { continue };
             let best = winner(configurations.iter().map(|(c, b)| (*c, *b)));
             let Some((_, best)) = best.filter(|(_, best)| *best > 0.0) else { continue };

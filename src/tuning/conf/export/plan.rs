@@ -105,6 +105,7 @@ fn plan(
     let keeps_default = options.reader.behaviour().keeps_default;
     let mut spans: Vec<Span> = Vec::new();
     let mut kept = Vec::new();
+    let mut unforced = Vec::new();
     let of = |between: &BetweenSizes| (between.collective, between.scale);
     let from = basis.between_sizes.partition_point(|between| of(between) < (collective, scale));
     let mut ranges =
@@ -125,12 +126,16 @@ fn plan(
         }
         let written = chooser.written(recommendation, &mut warn);
         if written.is_none() && !keeps_default {
-            warn("no forced configuration is known; the rules beside it reach over it".to_owned());
+            unforced.push(size_bytes);
             continue;
         }
         let own = Span { min_bytes: size_bytes, max_bytes: size_bytes, written, sizes: vec![size_bytes] };
         append(&mut spans, own, keeps_default);
     }
+    let beside = if spans.is_empty() { "there is no rule beside it" } else { "the rules beside it reach over it" };
+    warnings.extend(unforced.into_iter().map(|size_bytes| {
+        format!("{collective} of {} on {scale}: no forced configuration is known; {beside}", Size(size_bytes))
+    }));
     set_ends(&mut spans, options);
     let moved = set_sizes_of_lines(&mut spans, options.reader, scale);
     if let [(first, last), others @ ..] = &moved[..] {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    kernel::{Dataset, Kernel, first_equals},
+    kernel::{Dataset, Kernel, first_equals, profiled_again},
     read::STANDARD,
 };
 use crate::units::count;
@@ -85,14 +85,15 @@ pub enum Check {
         /// Whether they are equal in the standard metrics as well.
         has_metrics: bool,
     },
-    /// Rows with the name, durations and overlap ratio of another, and other metrics.
+    /// Rows with the name, durations and overlap ratio of another, and other metrics: they are held out with it.
     SameTimes {
         /// The number of such rows, not counting the first of each group.
         rows: u64,
         /// The number of rows that overlap.
         of: u64,
     },
-    /// Rows with the metrics, duration alone and overlap ratio of another, which took another time.
+    /// Rows with the metrics, duration alone and overlap ratio of another, which took another time: they are held out
+    /// with it, if they have its name.
     Measured {
         /// The number of such rows, not counting the first of each group.
         rows: u64,
@@ -162,14 +163,14 @@ impl Check {
                 if *has_metrics { ", overlap and metrics" } else { " and overlap" }
             ),
             Self::SameTimes { rows, of } => format!(
-                "{} of {of} {} the name, durations and overlap of an earlier one, and other metrics: where one run was profiled \
-                 twice, models are asked for launches that they were given, and their errors are too small. Leave one profile out",
+                "{} of {of} {} the name, durations and overlap of an earlier one, and other metrics: one run was profiled twice. \
+                 Rows of one launch are held out together, and count twice; leave one profile out",
                 count(*rows, "row"),
                 if *rows == 1 { "has" } else { "have" }
             ),
             Self::Measured { rows, of } => format!(
-                "{} of {of} {} the metrics, duration alone and overlap of an earlier one, and took another time: for kernels that \
-                 were measured once and run again errors out of fold hold, for other kernels those of unseen names",
+                "{} of {of} {} the metrics, duration alone and overlap of an earlier one, and took another time: rows of one \
+                 launch are held out together, so that errors out of fold are those of launches that were not measured",
                 count(*rows, "row"),
                 if *rows == 1 { "has" } else { "have" }
             ),
@@ -238,9 +239,6 @@ fn missing(dataset: &Dataset) -> Option<Check> {
     (!metrics.is_empty()).then_some(Check::Missing { metrics, of: STANDARD.len() as u64 })
 }
 
-/// The share of kernels that may have the name and the times of an earlier one by chance: times are whole clock ticks.
-const EQUAL_BY_CHANCE: f64 = 0.1;
-
 /// Rows that are equal, and rows that are equal but for the time that they took, or for their metrics.
 fn equal(overlapped: &[&Kernel], metrics: usize) -> Vec<Check> {
     let of = overlapped.len() as u64;
@@ -255,11 +253,7 @@ fn equal(overlapped: &[&Kernel], metrics: usize) -> Vec<Check> {
     if metrics == 0 {
         return checks;
     }
-    let by_times = first_equals(overlapped, 0).iter().enumerate().filter(|(at, first)| at != *first).count();
-    let rows = by_times.saturating_sub(again.len()) as u64;
-    if rows as f64 > EQUAL_BY_CHANCE * of as f64 {
-        checks.push(Check::SameTimes { rows, of });
-    }
+    checks.extend(profiled_again(overlapped, metrics).map(|rows| Check::SameTimes { rows, of }));
     let mut known = HashSet::new();
     let is_first = |(at, _): &(usize, &&Kernel)| firsts[*at] == *at;
     let of_features = |kernel: &Kernel| {

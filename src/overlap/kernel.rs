@@ -1,6 +1,6 @@
 //! Measured kernels, and what their slowdown beside communication is.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, hash::Hash};
 
 use serde::{Deserialize, Serialize};
 
@@ -43,19 +43,66 @@ pub fn ratio(slowdown: f64, overlap_ratio: f64) -> f64 {
     (1.0 + overlap_ratio * slowdown).max(0.0)
 }
 
+/// The first of these kernels that has what each has, by its index.
+fn first_with<K: Eq + Hash>(kernels: &[&Kernel], what: impl Fn(&Kernel) -> K) -> Vec<usize> {
+    let mut known: HashMap<K, usize> = HashMap::with_capacity(kernels.len());
+    let first = |(index, kernel): (usize, &&Kernel)| *known.entry(what(kernel)).or_insert(index);
+    kernels.iter().enumerate().map(first).collect()
+}
+
+/// The bits of numbers and of the first `metrics` metrics of a kernel.
+fn bits<const N: usize>(kernel: &Kernel, numbers: [f64; N], metrics: usize) -> Vec<u64> {
+    numbers.iter().chain(kernel.metrics.iter().take(metrics)).map(|number| number.to_bits()).collect()
+}
+
 /// The first of these kernels that each is equal to: of the same name, durations, overlap ratio and metrics, of which
 /// the first `metrics` count. Most are only equal to themselves.
 pub fn first_equals(kernels: &[&Kernel], metrics: usize) -> Vec<usize> {
-    let mut known: HashMap<(&str, Vec<u64>), usize> = HashMap::with_capacity(kernels.len());
-    let numbers = |kernel: &Kernel| {
-        let times = [kernel.alone_ns, kernel.duration_ns, kernel.overlap_ratio];
-        times.iter().chain(kernel.metrics.iter().take(metrics)).map(|number| number.to_bits()).collect()
-    };
-    let mut firsts = Vec::with_capacity(kernels.len());
-    for (index, kernel) in kernels.iter().enumerate() {
-        firsts.push(*known.entry((kernel.name.as_str(), numbers(kernel))).or_insert(index));
+    let times = |kernel: &Kernel| [kernel.alone_ns, kernel.duration_ns, kernel.overlap_ratio];
+    first_with(kernels, |kernel| (kernel.name.clone(), bits(kernel, times(kernel), metrics)))
+}
+
+/// The share of kernels that may have the name and the times of an earlier one by chance: times are whole clock ticks.
+const EQUAL_BY_CHANCE: f64 = 0.1;
+
+/// How many of these kernels have the name, durations and overlap ratio of an earlier one with other metrics, of which
+/// the first `metrics` count: the launches of a run that was profiled twice. `None` where it may be chance.
+pub fn profiled_again(kernels: &[&Kernel], metrics: usize) -> Option<u64> {
+    let again = |firsts: Vec<usize>| firsts.iter().enumerate().filter(|(at, first)| at != *first).count();
+    let rows = again(first_equals(kernels, 0)).saturating_sub(again(first_equals(kernels, metrics)));
+    (metrics > 0 && rows as f64 > EQUAL_BY_CHANCE * kernels.len() as f64).then_some(rows as u64)
+}
+
+/// The first of the kernels with which each is held out, by its index: those that are equal to it, the same launch with
+/// another time, and the same launch where the run was profiled twice. The first `metrics` metrics count.
+pub fn held_out_with(kernels: &[&Kernel], metrics: usize) -> Vec<usize> {
+    let mut firsts = first_equals(kernels, metrics);
+    if metrics > 0 {
+        let asked = |kernel: &Kernel| [kernel.alone_ns, kernel.overlap_ratio];
+        let launches = first_with(kernels, |kernel| (kernel.name.clone(), bits(kernel, asked(kernel), metrics)));
+        joined(&mut firsts, &launches);
+    }
+    if profiled_again(kernels, metrics).is_some() {
+        joined(&mut firsts, &first_equals(kernels, 0));
     }
     firsts
+}
+
+/// Joins the groups of `firsts` that `others` have in one group.
+fn joined(firsts: &mut [usize], others: &[usize]) {
+    fn first_of(firsts: &[usize], mut index: usize) -> usize {
+        while firsts[index] != index {
+            index = firsts[index];
+        }
+        index
+    }
+    for (index, other) in others.iter().enumerate() {
+        let (a, b) = (first_of(firsts, index), first_of(firsts, *other));
+        firsts[a.max(b)] = a.min(b);
+    }
+    for index in 0..firsts.len() {
+        firsts[index] = first_of(firsts, index);
+    }
 }
 
 /// Kernels of one run, in the order of their launches.
@@ -83,5 +130,41 @@ impl Dataset {
     /// The launches that ran at the same time as a collective.
     pub fn overlapped(&self) -> impl Iterator<Item = &Kernel> + Clone {
         self.kernels.iter().filter(|kernel| kernel.is_overlapped())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel(name: &str, [alone_ns, duration_ns]: [f64; 2], metric: f64) -> Kernel {
+        Kernel { name: name.to_owned(), line: 1, alone_ns, duration_ns, overlap_ratio: 0.5, metrics: vec![metric] }
+    }
+
+    #[test]
+    fn rows_of_one_launch_are_held_out_together() {
+        let firsts = |kernels: &[Kernel], metrics| held_out_with(&kernels.iter().collect::<Vec<_>>(), metrics);
+        let run =
+            |metric: f64| (0..20).map(move |at| kernel("a", [100.0 + f64::from(at), 150.0], f64::from(at) + metric));
+        // Equal, and equal but for the time beside the collective; another time alone is another launch.
+        let mut rows: Vec<Kernel> = run(0.0).collect();
+        rows.extend([
+            kernel("a", [100.0, 150.0], 0.0),
+            kernel("a", [101.0, 170.0], 1.0),
+            kernel("a", [99.0, 150.0], 2.0),
+            kernel("b", [100.0, 150.0], 0.0),
+        ]);
+        assert_eq!(firsts(&rows, 1)[20..], [0, 1, 22, 23]);
+        // Times that are equal by chance say nothing; those of a run that was profiled twice do.
+        rows.push(kernel("a", [105.0, 150.0], 77.0));
+        assert_eq!(firsts(&rows, 1)[24], 24);
+        let twice: Vec<Kernel> = run(0.0).chain(run(0.25)).collect();
+        assert_eq!(firsts(&twice, 1), (0..20).chain(0..20).collect::<Vec<_>>());
+        // A third row that has the metrics of one and the times of the other joins both.
+        let mut thrice = twice;
+        thrice.push(kernel("a", [103.0, 190.0], 3.25));
+        assert_eq!(firsts(&thrice, 1)[40], 3);
+        // Without metrics only equal rows are one.
+        assert_eq!(firsts(&rows, 0)[20..], [0, 21, 22, 23, 5]);
     }
 }

@@ -1,8 +1,8 @@
 //! Predictions of what was held out: five repeats of five folds of the kernels that overlap, and five folds of names.
 //!
 //! The fold of overlapped kernel i (from 0) in repeat r (from 0) is splitmix64(r · 2³² + i) mod 5, and that of a kernel
-//! that is equal to an earlier one is the earlier one's: else it would be known to a model that is asked for it. A
-//! name's is its rank in byte order mod 5. Models that learn nothing are made on the spot; the others' folds are
+//! that is the same launch as an earlier one is the earlier one's: else it would be known to a model that is asked for
+//! it ([`held_out_with`]). A name's is its rank in byte order mod 5. Models that learn nothing are made on the spot; the others' folds are
 //! [`Job`]s, which any worker can do from the dataset alone.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     features::{Settings, chosen},
-    kernel::{Dataset, Kernel, first_equals},
+    kernel::{Dataset, Kernel, held_out_with},
     models::{Columns, Kind, Model, Predicted},
     result::{ModelScores, Score},
 };
@@ -49,7 +49,7 @@ impl Scheme {
             Self::Kernels(repeat) => {
                 let draw = |index: u64| Stream::new((u64::from(repeat) << 32) + index).next_u64();
                 let of_first = |index: usize| (draw(index as u64) % FOLDS as u64) as usize;
-                first_equals(&overlapped, dataset.standard_metrics()).into_iter().map(of_first).collect()
+                held_out_with(&overlapped, dataset.standard_metrics()).into_iter().map(of_first).collect()
             }
             Self::Names => {
                 folds::by_rank(&overlapped.iter().map(|kernel| kernel.name.as_str()).collect::<Vec<_>>(), FOLDS)

@@ -332,6 +332,28 @@ fn what_leaves_comes_back() {
 }
 
 #[test]
+fn the_unit_of_durations_is_that_of_their_names() {
+    let table = |[alone, duration]: [&str; 2], times: [f64; 2]| {
+        let text = format!(
+            "kShortName,{alone},{duration},overlap_ratio\ngemm,{0},{1},0.5\ngemm,{0},{1},0.25\n",
+            times[0], times[1]
+        );
+        let (report, content) = open("run.csv", text.as_bytes());
+        let (Outcome::Known { notes, .. }, FileContent::Kernels(part)) = (report.outcome, content) else { panic!() };
+        let KernelFile::Table(_, read) = *part else { panic!() };
+        let timed = read.statistics[0].timed;
+        (timed.alone_ns, timed.duration_ns, notes.join("\n"))
+    };
+    let (in_us, in_ns) = ([40.0, 50.0], [40e3, 50e3]);
+    let without = ["ground_truth", "duration"];
+    assert_eq!(table(["alone_us", "duration_us"], in_us), (40e3, 50e3, String::new()));
+    assert_eq!(table(["alone_ns", "duration_ns"], in_us), (40.0, 50.0, String::new()));
+    assert_eq!(table(without, in_ns), (40e3, 50e3, String::new()));
+    let (alone, _, said) = table(without, in_us);
+    assert!(alone == 40.0 && said.contains("ground_truth has no unit") && said.contains("duration_us"), "{said}");
+}
+
+#[test]
 fn durations_in_other_units_are_named() {
     let told = |alone: &str| {
         let text = format!("{STATISTICS}1,a,a(),{alone},120,0.5,\n2,b,b(),100,130,0.5,\n3,c,c(),100,110,0.2,\n");

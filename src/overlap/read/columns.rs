@@ -25,8 +25,9 @@ pub const STANDARD: [(&str, &[&str]); 7] = [
 
 pub(super) const SHORT_NAME: &[&str] = &["kShortName"];
 pub(super) const KERNEL_NAME: &[&str] = &["Kernel Name", "kernel_name", "kernel"];
-pub(super) const ALONE: &[&str] = &["ground_truth", "alone_ns", "isolated_ns"];
-pub(super) const DURATION: &[&str] = &["duration", "duration_ns", "overlapped_ns"];
+/// Durations are in ns, unless the name ends in another unit.
+pub(super) const ALONE: &[&str] = &["ground_truth", "alone_ns", "isolated_ns", "alone_us", "isolated_us"];
+pub(super) const DURATION: &[&str] = &["duration", "duration_ns", "overlapped_ns", "duration_us", "overlapped_us"];
 pub(super) const OVERLAP: &[&str] = &["overlap_ratio"];
 pub(super) const SLOWDOWN: &[&str] = &["slowdown"];
 /// Columns that number rows or name them, and are no features.

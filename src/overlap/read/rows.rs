@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::{ALONE, DURATION, KERNEL_NAME, Kind, LABELS, OVERLAP, SHORT_NAME, SLOWDOWN, STANDARD};
 use crate::{
+    math::median,
     overlap::{
         kernel::slowdown,
         sheet::{Sheet, SheetRow},
@@ -125,6 +126,7 @@ pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<KernelT
     }
     let slowdown = times.and_then(|_| sheet.find(SLOWDOWN));
     let overlap_unit = times.map_or(1.0, |[_, _, overlap]| overlap_unit(sheet, overlap, &mut notes));
+    times.iter().for_each(|[alone, duration, _]| note_units(sheet, [*alone, *duration], &mut notes));
     let columns_of = Columns { sheet, name, times, overlap_unit, slowdown, metrics: places };
     let mut reading = KernelTable { columns, problems, notes, ..KernelTable::default() };
     for row in sheet.rows() {
@@ -149,6 +151,31 @@ fn overlap_unit(sheet: &Sheet, column: usize, notes: &mut Vec<String>) -> f64 {
     let header = &sheet.headers()[column];
     notes.push(format!("{header} holds values up to {largest}, no shares: they were read as per cent, 0 to 100"));
     0.01
+}
+
+/// How many ns a unit of a column of durations has.
+fn nanoseconds(header: &str) -> f64 {
+    if header.trim().to_ascii_lowercase().ends_with("_us") { 1e3 } else { 1.0 }
+}
+
+/// In ns, what no launch of a kernel takes less than.
+const SHORTEST_NS: f64 = 500.0;
+
+/// Durations without a unit that are too short for nanoseconds.
+fn note_units(sheet: &Sheet, columns: [usize; 2], notes: &mut Vec<String>) {
+    let has_no_unit = |header: &str| !["_ns", "_us"].iter().any(|unit| header.to_ascii_lowercase().ends_with(unit));
+    for column in columns {
+        let header = sheet.headers()[column].trim();
+        let mut values: Vec<f64> =
+            sheet.rows().filter_map(|row| number(row.get(column)).filter(|value| *value > 0.0)).collect();
+        if has_no_unit(header) && median(&mut values).is_some_and(|middle| middle < SHORTEST_NS) {
+            notes.push(format!(
+                "the column {header} has no unit in its name and counts as nanoseconds, and half of its values are below \
+                 {SHORTEST_NS}, which no launch of a kernel takes: if they are microseconds, call the columns alone_us and \
+                 duration_us"
+            ));
+        }
+    }
 }
 
 /// Names of which several columns have one: the first counts.
@@ -215,6 +242,7 @@ impl Columns<'_> {
 
     fn duration(&self, row: SheetRow<'_>, column: usize) -> Result<f64, Problem> {
         let value = self.number(row, column)?;
+        let value = value * nanoseconds(&self.sheet.headers()[column]);
         if value > 0.0 { Ok(value) } else { Err(self.problem(row, column, "is not a duration above zero")) }
     }
 

@@ -124,6 +124,19 @@ fn fake_all_reduce_perf() {
         process::exit(3);
     }
     let mut output = played.output;
+    if var("FAKE_WIDER").is_some() {
+        // Twice the size in the same time: of columns, those of the size, the elements and the bandwidths.
+        let twice = |(column, cell): (usize, &str)| match column {
+            0 | 1 => (2 * cell.parse::<u64>().unwrap()).to_string(),
+            6 | 7 | 10 | 11 => format!("{:.4}", 2.0 * cell.parse::<f64>().unwrap()),
+            _ => cell.to_owned(),
+        };
+        let wider = |line: &str| match line.trim_start().starts_with("67108864 ") {
+            true => line.split_whitespace().enumerate().map(twice).collect::<Vec<_>>().join(" "),
+            false => line.to_owned(),
+        };
+        output = output.lines().map(wider).collect::<Vec<_>>().join("\n");
+    }
     if var("FAKE_ONE_RANK").is_some() {
         let is_of_others = |line: &&str| line.starts_with("#  Rank") && !line.starts_with("#  Rank  0");
         output = output.lines().filter(|line| !is_of_others(line)).collect::<Vec<_>>().join("\n");
@@ -466,6 +479,38 @@ fn a_budget_that_is_too_small_is_said_before_anything_is_spent() {
     let said = text(&said.stderr);
     assert!(said.contains("--launches 12 is too few") && said.contains("--without-ab"), "{said}");
     assert!(!cluster.path("c").exists());
+}
+
+#[test]
+fn a_time_in_which_nothing_can_be_measured_is_said_before_anything_is_spent() {
+    let cluster = FakeCluster::new(&[]);
+    for more in [&["--budget", "1s"][..], &["--budget", "3s", "--without-ab"]] {
+        let said = cluster.tune("c", more);
+        ended(&said, 1);
+        let said = text(&said.stderr);
+        assert!(said.contains("s is too short for anything: a launch takes 1 s at least, and 4 are needed"), "{said}");
+        assert!(!cluster.path("c").exists());
+    }
+    ended(&cluster.tune("c", &["--budget", "4s", "--without-ab", "--dry-run"]), 0);
+}
+
+#[test]
+fn sizes_are_those_of_the_option_and_others_are_told() {
+    let cluster = FakeCluster::new(&[]);
+    for arguments in ["-e 1G", "-b8", "--maxbytes=1G", "-n 5 --minbytes 8"] {
+        let said = cluster.tune("c", &["--arguments", arguments]);
+        ended(&said, 1);
+        let said = text(&said.stderr);
+        assert!(said.contains("chooses the sizes, which --sizes does"), "{said}");
+        assert!(!cluster.path("c").exists());
+    }
+    let wider = FakeCluster::new(&[("FAKE_WIDER", "1")]);
+    for (cluster, times) in [(&cluster, 0), (&wider, 1)] {
+        let said = cluster.tune("d", &["--without-ab", "--launches", "8"]);
+        let said = text(&said.stderr);
+        let told = "the launches measure 4 KiB to 128 MiB, and 4 KiB to 64 MiB were asked for (--sizes)";
+        assert_eq!(said.matches(told).count(), times, "{said}");
+    }
 }
 
 #[test]

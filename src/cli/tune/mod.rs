@@ -32,11 +32,12 @@ use super::{
 use crate::{
     collective::Collective,
     launch::{self, Sizes},
+    text::visible,
     tuning::{
         ab::script::CampaignPlan,
         campaign::{AbSettings, Budget, CampaignSettings, Job, next, play::Player},
         conf::Reader,
-        plan::{PlanQuestion, explore::LaunchThresholds},
+        plan::{PlanQuestion, duration::START_SECONDS, explore::LaunchThresholds},
         platform::{Library, Platform},
     },
 };
@@ -181,6 +182,7 @@ impl Tune {
             return Campaign::new(folder, cluster, prior).run();
         }
         let mut settings = self.settings()?;
+        check_arguments(&settings.arguments)?;
         let cluster = cluster(&settings)?;
         if let Cluster::Played(player) = &cluster {
             self.fit_to_sweep(&mut settings, player)?;
@@ -300,8 +302,12 @@ impl Tune {
     }
 }
 
+/// The least time that a launch takes to start on a cluster, in seconds.
+const LEAST_SECONDS: f64 = 1.0;
+
 /// Whether the budget leaves anything for the search, besides the default and the A/B.
 fn check_budget(settings: &CampaignSettings) -> Result<(), CliError> {
+    check_time(settings)?;
     let Some(launches) = settings.budget.launches.filter(|_| settings.ab.is_some()) else { return Ok(()) };
     let (warm_ups, repeats, ab) = (settings.warm_ups, settings.repeats, next::ab_launches(settings));
     let of_job = warm_ups.saturating_add(repeats.saturating_mul(2));
@@ -313,6 +319,44 @@ fn check_budget(settings: &CampaignSettings) -> Result<(), CliError> {
         "--launches {launches} is too few, {least} are needed: for each collective and scale {warm_ups} that warm up (--warm-ups), \
          {repeats} of the default and {repeats} of one configuration (--repeats); and {ab} of the A/B (--ab-repeats, --without-ab)"
     ))
+}
+
+/// Whether the time is enough for any configuration to be measured beside the default.
+fn check_time(settings: &CampaignSettings) -> Result<(), CliError> {
+    let Some(budget_s) = settings.budget.seconds else { return Ok(()) };
+    let launches = settings.warm_ups.saturating_add(2).saturating_mul(settings.jobs.len() as u32);
+    let (each_s, why) = match settings.simulated {
+        Some(_) => (START_SECONDS, "in a simulation a launch takes"),
+        None => (LEAST_SECONDS, "a launch takes"),
+    };
+    let least_s = f64::from(launches) * each_s;
+    if budget_s >= least_s {
+        return Ok(());
+    }
+    refuse(format!(
+        "--budget {budget_s} s is too short for anything: {why} {each_s} s at least, and {launches} are needed, for each \
+         collective and scale {} that warm up (--warm-ups), the default and one configuration; give {least_s} s and the time of \
+         the measurements",
+        settings.warm_ups
+    ))
+}
+
+/// Refuses arguments of nccl-tests that would choose other sizes than the campaign's.
+fn check_arguments(arguments: &[String]) -> Result<(), CliError> {
+    let is_size = |argument: &&String| {
+        let name = argument.split('=').next().unwrap_or_default();
+        match name.strip_prefix("--") {
+            Some(name) => matches!(name, "minbytes" | "maxbytes"),
+            None => name.starts_with("-b") || name.starts_with("-e"),
+        }
+    };
+    match arguments.iter().find(is_size) {
+        Some(argument) => refuse(format!(
+            "--arguments: {} chooses the sizes, which --sizes does; leave it out and give --sizes",
+            visible(argument)
+        )),
+        None => Ok(()),
+    }
 }
 
 /// What answers launches: the cluster, or a sweep. Fails if the launcher or the programs can't be found.

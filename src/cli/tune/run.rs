@@ -1,7 +1,7 @@
 //! Makes one launch after another until the campaign is done, and leaves its folder whole after each.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::BTreeMap,
     fs,
     io::ErrorKind,
@@ -106,6 +106,8 @@ pub(super) struct Campaign {
     looked_at: Instant,
     /// The sets of nodes on which launches ran, each once.
     nodes: RefCell<Vec<String>>,
+    /// Whether it was said that launches measure sizes that were not asked for.
+    said_sizes: Cell<bool>,
 }
 
 /// What becomes of the tuner file.
@@ -157,6 +159,7 @@ impl Campaign {
             view: View::new(),
             looked_at: Instant::now(),
             nodes: RefCell::default(),
+            said_sizes: Cell::default(),
         }
     }
 
@@ -398,6 +401,10 @@ impl Campaign {
         let (first, last) = (sizes().min().unwrap_or_default(), sizes().max().unwrap_or_default());
         // The smallest message of some collectives is an element for each rank.
         let first_asked = asked.first.max(u64::from(ranks) * 64);
+        let is_beyond = last > asked.last || first.saturating_mul(2) <= asked.first;
+        if is_launched && is_beyond && !rows.is_empty() {
+            self.say_sizes_beyond([first, last]);
+        }
         let wrong = rows.iter().filter(|row| row.marks.has_wrong_values).count() as u64;
         Ok(match (rows.first(), reading.problems.kept.first()) {
             (None, Some(problem)) => LaunchOutcome::Failed(format!("no row of its table can be used: {problem}")),
@@ -423,6 +430,22 @@ impl Campaign {
             )),
             _ => LaunchOutcome::Measured,
         })
+    }
+
+    /// Says once that launches measure sizes that were not asked for.
+    fn say_sizes_beyond(&self, [first, last]: [u64; 2]) {
+        if !self.said_sizes.replace(true) {
+            let asked = self.folder.settings.sizes;
+            let what = format!(
+                "the launches measure {} to {}, and {} to {} were asked for (--sizes): the launcher or the program chooses \
+                 others, which take their time and count as well",
+                Size(first),
+                Size(last),
+                Size(asked.first),
+                Size(asked.last)
+            );
+            terminal::say("warning", &what);
+        }
     }
 
     /// Says once that launches run on different nodes.

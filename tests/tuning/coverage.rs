@@ -113,6 +113,30 @@ fn each_call_hits_its_rule_or_the_gap_and_costs_its_time() {
 }
 
 #[test]
+fn the_time_of_a_call_is_that_of_what_ran() {
+    let mut job = JobLog::default();
+    let ran = |configuration| {
+        let (collective, size_bytes, is_per_rank) = (Collective::AllReduce, 1 << 16, false);
+        LibraryDecision { collective, size_bytes, is_per_rank, configuration }
+    };
+    let sweep = sweep();
+    let basis = CoverageInput { sweep: &sweep, rules: None, predict: None, reach: None };
+    let mut line = |configuration| {
+        job.calls = [(call(Collective::AllReduce, 1 << 16, Some(16)), 1)].into();
+        job.decisions = [(ran(configuration), 1)].into();
+        let answer = coverage(&job, &basis, &CoverageQuestion::default()).unwrap();
+        let known = answer.listing.rows[0].last().unwrap().text.to_string();
+        (answer.lines[0].now.and_then(|now| now.time_us).map(f64::round), known)
+    };
+    assert_eq!(line(TREE), (Some(100.0), "measured".to_owned()));
+    // The default of the sweep ran TREE, and the job something else: its own time, or a default that is named.
+    assert_eq!(line(RING), (Some(50.0), "measured".to_owned()));
+    let unmeasured = Configuration { channels: RING.channels + 1, ..RING };
+    assert_eq!(line(unmeasured), (Some(100.0), format!("measured of a default that ran {TREE}")));
+    assert_eq!(line(Configuration { channels: 1, ..TREE }), (Some(100.0), "measured".to_owned()));
+}
+
+#[test]
 fn a_gap_costs_one_channel_with_the_reader_that_sets_it() {
     let rules = conf::read(b"allreduce,1,2,ring,simple,8,2,16\n", Reader::Example);
     let mut sweep = sweep();

@@ -26,7 +26,7 @@ use super::{
     sweep::Sweep,
 };
 use crate::{
-    collective::{Collective, Configuration, Scale, Workload},
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     order::CompactSort,
     plot::Chart,
     text::Listing,
@@ -112,8 +112,12 @@ pub struct CoverageLine {
     pub effect: Option<Effect>,
     /// The rule, or lack of one, that decides the effect.
     pub hit: Hit,
-    /// The expected bandwidth of a call without the tuner file.
+    /// The expected bandwidth of a call without the tuner file: of what the log says that ran, where that is known, else
+    /// of the default.
     pub now: Option<Expected>,
+    /// What the default of the measurements ran where `now` is its time, and the log says that another algorithm or
+    /// protocol ran.
+    pub default_ran: Option<Configuration>,
     /// One call with the tuner file.
     pub with_conf: Option<Expected>,
     /// Whether this size was measured at this scale.
@@ -271,14 +275,17 @@ pub fn coverage(
             _ => Hit::Untuned,
         };
         let effect = choice.map(|(_, choice)| choice.effect);
+        let seen = seen(job, &call);
+        let (now, default_ran) = now(&expectations, sweep, &workload, seen);
         lines.push(CoverageLine {
             workload,
             // Typed calls are those of one step of one rank already.
             calls: count as f64 / if typed.is_some() { 1.0 } else { f64::from(question.divide_by.max(1)) },
-            seen: seen(job, &call),
+            seen,
             effect,
             hit,
-            now: expectations.default(&workload),
+            now,
+            default_ran,
             with_conf: effect.and_then(|effect| expectations.of(effect, &workload)),
             is_measured: sweep.default_at(&workload).is_some() || !sweep.points_at(&workload).is_empty(),
             paths: paths.as_ref().map(|paths| paths.of_call(&call)).unwrap_or_default(),
@@ -327,6 +334,28 @@ pub fn coverage(
         notes,
         reach: None,
     })
+}
+
+/// The expected bandwidth of a call as the job makes it, and what the default ran where that is another algorithm or
+/// protocol than the log says, and stands in for it.
+fn now(
+    expectations: &Expectations<'_>,
+    sweep: &Sweep,
+    workload: &Workload,
+    seen: Option<Configuration>,
+) -> (Option<Expected>, Option<Configuration>) {
+    let default = expectations.default(workload);
+    let pair = |configuration: Configuration| (configuration.algorithm, configuration.protocol);
+    let by_default = sweep.default_at(workload).map(|point| point.configuration);
+    let is_known = |ran: &Configuration| ran.algorithm != Algorithm::None && ran.protocol != Protocol::None;
+    match (seen, by_default.filter(is_known)) {
+        (Some(seen), Some(ran)) if pair(ran) != pair(seen) => match expectations.configuration(workload, seen) {
+            Some(expected) => (Some(expected), None),
+            None => (default, default.and(Some(ran))),
+        },
+        (Some(seen), _) => (default.or_else(|| expectations.configuration(workload, seen)), None),
+        (None, _) => (default, None),
+    }
 }
 
 /// The configuration that the log names most often for a call; the first of several that it names equally often.

@@ -19,7 +19,11 @@ const COLUMNS: [Column; 13] = [
         "the way through the library; a tuner is asked on the paths tuner, tuner-or-library, own-table and library",
     ),
     Column::words("Ran", "what the log says that ran"),
-    Column::numbers("Now, µs", "time of one call with the library's own choice").secondary(),
+    Column::numbers(
+        "Now, µs",
+        "time of one call of what ran, where it was measured, else with the library's own choice",
+    )
+    .secondary(),
     Column::numbers("Now per step, µs", "time of all of them"),
     Column::words("Hits", "the line of the rule that applies, or the gap"),
     Column::words("Would run", "what would run with the tuner file"),
@@ -59,6 +63,10 @@ fn row(line: &CoverageLine) -> Vec<Entry> {
         (Some(now), _) => now.basis.name().to_owned(),
         (None, Some(with)) => with.basis.name().to_owned(),
         _ => "not known".to_owned(),
+    };
+    let known = match line.default_ran {
+        Some(ran) => format!("{known} of a default that ran {}", ran.as_known()),
+        None => known,
     };
     let known = if line.is_worth_measuring() { known + "; measure next" } else { known };
     vec![

@@ -19,6 +19,9 @@ pub struct JobLog {
     pub decisions: BTreeMap<LibraryDecision, u64>,
     /// The library's own cost tables, one per communicator size that was logged; equal ones once.
     pub costs: Vec<CostTable>,
+    /// The data types (`ncclDataType_t`) of the calls of each collective and size.
+    #[serde(default)]
+    pub data_types: BTreeMap<(Collective, u64), BTreeSet<u32>>,
     /// Nodes and ranks of the communicators that say both.
     #[serde(default)]
     pub scales: BTreeSet<Scale>,
@@ -99,6 +102,9 @@ impl JobLog {
             if !self.costs.contains(&table) {
                 self.costs.push(table);
             }
+        }
+        for (of, data_types) in other.data_types {
+            self.data_types.entry(of).or_default().extend(data_types);
         }
         self.scales.extend(other.scales);
         self.unknown_calls += other.unknown_calls;

@@ -1,6 +1,6 @@
 //! What was loaded for the tuning workbench, what was learnt from it, and the answers to questions about both.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     ab::{
@@ -24,8 +24,9 @@ use super::{
     heat_map::Against,
     hotspots::{self, HotspotAnswer, HotspotQuestion},
     job::JobLog,
+    log::lines::datatype_name,
     model_file::ModelFile,
-    origin::{MeasuredWith, arguments},
+    origin::{Aspect, MeasuredWith, arguments, aspect_of},
     parameters::Parameters,
     plan,
     platform::{Library, Platform},
@@ -45,13 +46,14 @@ use super::{
 };
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
+    order::CompactCollect,
     progress::{Progress, Silent},
     report::{
         Contents, Report,
         snapshot::{Extent, Snapshot},
     },
     text::Listing,
-    units::count,
+    units::{Size, count},
     workbench::ReportContext,
 };
 
@@ -226,16 +228,48 @@ impl LoadedTuning {
         question.stalls.extend(self.study.lone_stalls());
         question.platform = question.platform.or_else(|| self.platform());
         let platform = question.platform.unwrap_or_default();
+        let untold = self.take_data_types(&mut question, platform.library);
         let most = platform.most_channels();
         let too_many: Vec<String> = question.channels.iter().filter(|c| **c > most).map(u32::to_string).collect();
         question.channels.retain(|channels| *channels <= most);
         let support = SupportMatrix::new(platform.matrix(), sweep);
         let mut answer = plan::plan(sweep, elsewhere, recommendations, &support, &question, progress);
+        answer.notes.extend(untold);
         answer.notes.extend((!too_many.is_empty()).then(|| {
             let library = platform.library;
             format!("{} channels are left out: {library} has at most {most} there", too_many.join(", "))
         }));
         Ok(answer)
+    }
+
+    /// Adds the data types of the sizes that jobs send and nobody measured, where nothing says with which type was
+    /// measured before: else they would be measured apart from what is there. Answers a note on sizes that are sent in
+    /// several types.
+    fn take_data_types(&self, question: &mut plan::PlanQuestion, library: Library) -> Option<String> {
+        let jobs = self.files.jobs.iter().map(|(_, job)| &job.data_types).chain(&question.job_data_types);
+        let mut several = Vec::new();
+        let mut found = Vec::new();
+        for (workload, _) in &question.uncovered {
+            let words = self.files.measured_with.get(&(workload.collective, workload.scale));
+            if words.into_iter().flatten().any(|word| aspect_of(word) == Some(Aspect::DataType)) {
+                continue;
+            }
+            let of_size = jobs.clone().filter_map(|of| of.get(&(workload.collective, workload.size_bytes))).flatten();
+            let codes: BTreeSet<u32> = of_size.copied().compact_collect();
+            match codes.iter().filter_map(|code| datatype_name(*code, library)).collect::<Vec<_>>()[..] {
+                [only] => found.push((*workload, only)),
+                [] => {}
+                _ => several.push(Size(workload.size_bytes).to_string()),
+            }
+        }
+        question.data_types.extend(found);
+        several.dedup();
+        (!several.is_empty()).then(|| {
+            format!(
+                "Jobs send {} in several data types: they are measured with that of nccl-tests, float",
+                several.join(", ")
+            )
+        })
     }
 
     /// The trained model as a file.

@@ -688,6 +688,36 @@ fn a_size_without_rule_beside_no_rule_says_so() {
 }
 
 #[test]
+fn a_plan_measures_sizes_of_a_job_in_its_data_type() {
+    let folder = TempDir::new().unwrap();
+    let untyped = write(&folder, "untyped.csv", two_scales());
+    let log: String = [("458754", 9), ("524290", 7)].map(|(bytes, data_type)| {
+        let count = bytes.parse::<u64>().unwrap() / if data_type == 9 { 2 } else { 4 };
+        format!(
+            "n0:1:1 [0] NCCL INFO AllReduce: opCount 1 sendbuff 0x1 recvbuff 0x2 count {count} datatype {data_type} op 0 root 0 \
+             comm 0x5 [nranks=8] stream 0x6\n"
+        )
+    })
+    .concat();
+    let job = write(&folder, "job.log", log);
+    let script = |sweep: &str| {
+        let path = folder.path().join("measure.sh").display().to_string();
+        ended(&collectune(&["tuning", "plan", sweep, &job, "--script", &path]), 0);
+        fs::read_to_string(&path).unwrap()
+    };
+    let found = script(&untyped);
+    assert!(found.contains("'-b 458754 -e 458754 -f 2 -d bfloat16' all_reduce_perf"), "{found}");
+    assert!(found.contains("'-b 524288 -e 524288 -f 2 -d float' all_reduce_perf"), "{found}");
+    // With a type that was measured before, sizes go with that.
+    let typed = fs::read_to_string(&untyped).unwrap();
+    let mut lines = typed.lines();
+    let header = format!("{},data_type\n", lines.next().unwrap());
+    let typed = write(&folder, "typed.csv", header + &lines.map(|line| format!("{line},half\n")).collect::<String>());
+    let found = script(&typed);
+    assert!(found.contains("'-b 458754 -e 458754 -f 2 -d half'") && !found.contains("bfloat16"), "{found}");
+}
+
+#[test]
 fn what_computes_wrong_values_now_does_not_pass_a_comparison() {
     let folder = TempDir::new().unwrap();
     let rows = |errors: &str| {

@@ -36,6 +36,7 @@ impl TypedCalls {
             if let Some(size_bytes) = self.size_bytes(*batch) {
                 let call = CollectiveCall { collective: self.collective, size_bytes, ranks: None, is_per_rank: false };
                 *job.calls.entry(call).or_default() += u64::from(self.calls);
+                job.data_types.entry((self.collective, size_bytes)).or_default().extend(self.data_type());
             }
         }
         job
@@ -61,6 +62,16 @@ impl TypedCalls {
             place: None,
         };
         sizes.map(listed).collect()
+    }
+
+    /// A type of nccl-tests with as many bytes (`ncclDataType_t`): bfloat16, float or double.
+    fn data_type(&self) -> Option<u32> {
+        match self.type_bytes {
+            2 => Some(9),
+            4 => Some(7),
+            8 => Some(8),
+            _ => None,
+        }
     }
 
     fn size_bytes(&self, batch: u64) -> Option<u64> {

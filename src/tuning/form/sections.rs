@@ -232,7 +232,12 @@ impl Tuning {
         if !self.has_data() {
             return vec![section.saying("Drop a sweep first: the plan says what to add to it.")];
         }
-        let question = PlanQuestion { uncovered: self.uncovered.clone(), ..self.settings.plan.clone() };
+        let typed = self.settings.coverage.typed.as_ref().filter(|_| self.settings.by_hand);
+        let question = PlanQuestion {
+            uncovered: self.uncovered.clone(),
+            job_data_types: typed.map(|typed| typed.job().data_types),
+            ..self.settings.plan.clone()
+        };
         let PlanAnswer { notes, listing, script, sweep_arguments, .. } =
             match self.loaded.plan(&question, None, progress) {
                 Ok(plan) => plan,

@@ -81,6 +81,7 @@ impl DebugReader {
         }
         let is_per_rank = ranks.is_none() && larger_buffer(collective, 2) > 1;
         self.called = Some(collective);
+        self.job.data_types.entry((collective, size_bytes)).or_default().insert(call.datatype);
         *self.job.calls.entry(CollectiveCall { collective, size_bytes, ranks, is_per_rank }).or_default() += 1;
     }
 

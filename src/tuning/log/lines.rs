@@ -633,6 +633,27 @@ pub(in crate::tuning) fn datatype_bytes(code: u32) -> Option<u64> {
     })
 }
 
+/// The name that nccl-tests has for one of NCCL's data types by code (`-d`).
+pub(in crate::tuning) fn datatype_name(code: u32, library: Library) -> Option<&'static str> {
+    Some(match (code, library) {
+        (0, _) => "int8",
+        (1, _) => "uint8",
+        (2, _) => "int32",
+        (3, _) => "uint32",
+        (4, _) => "int64",
+        (5, _) => "uint64",
+        (6, _) => "half",
+        (7, _) => "float",
+        (8, _) => "double",
+        (9, _) => "bfloat16",
+        (10, Library::Nccl) => "f8e4m3",
+        (11, Library::Nccl) => "f8e5m2",
+        (10, Library::Rccl) => "fp8_e4m3",
+        (11, Library::Rccl) => "fp8_e5m2",
+        _ => return None,
+    })
+}
+
 /// A number that stands for a process on a host; the host's name is forgotten.
 pub(in crate::tuning) fn process(host: &str, pid: &str) -> u64 {
     let mut hasher = FnvHasher::default();

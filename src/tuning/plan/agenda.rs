@@ -186,7 +186,10 @@ fn chains(question: &PlanQuestion) -> Vec<Chain> {
     for (Workload { collective, scale, size_bytes }, calls) in asked {
         let bytes = u128::from(size_bytes) * u128::from(calls);
         let next = |chain: &&mut Chain| {
+            let before = Workload { collective, scale, size_bytes: chain.sizes.last };
+            let here = Workload { collective, scale, size_bytes };
             (chain.collective, chain.scale) == (collective, scale)
+                && question.data_type_of(before) == question.data_type_of(here)
                 && chain.sizes.last.checked_mul(2) == Some(size_bytes)
         };
         match chains.iter_mut().find(next) {

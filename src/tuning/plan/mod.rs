@@ -16,6 +16,8 @@ pub mod replay;
 pub(crate) mod script;
 mod stalled;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use self::explore::LaunchThresholds;
@@ -53,6 +55,13 @@ pub struct PlanQuestion {
     /// ` -d bfloat16 -o max`.
     #[serde(skip)]
     pub arguments: Vec<(Collective, Scale, String)>,
+    /// The data types (`ncclDataType_t`) of calls that were typed, by collective and size in bytes.
+    #[serde(skip)]
+    pub job_data_types: Option<BTreeMap<(Collective, u64), BTreeSet<u32>>>,
+    /// The data types in which jobs send unmeasured sizes, by the names of nccl-tests, where nothing says with which type
+    /// was measured before.
+    #[serde(skip)]
+    pub data_types: Vec<(Workload, &'static str)>,
     /// The library and GPU of the launches; `None` for those that the measurements name, or else RCCL.
     pub platform: Option<Platform>,
     /// The launcher that starts the ranks.
@@ -66,6 +75,11 @@ impl PlanQuestion {
     fn arguments_of(&self, collective: Collective, scale: Scale) -> &str {
         let of = self.arguments.iter().find(|(of, at, _)| (*of, *at) == (collective, scale));
         of.map_or("", |(_, _, arguments)| arguments)
+    }
+
+    /// The data type in which a job sends an unmeasured size; `None` where it is that of before, or not known.
+    fn data_type_of(&self, workload: Workload) -> Option<&'static str> {
+        self.data_types.iter().find(|(of, _)| *of == workload).map(|(_, data_type)| *data_type)
     }
 }
 
@@ -82,6 +96,8 @@ impl Default for PlanQuestion {
             uncovered: Vec::new(),
             measured_with: None,
             arguments: Vec::new(),
+            job_data_types: None,
+            data_types: Vec::new(),
             platform: None,
             launcher: Launcher::default(),
             seed: 42,

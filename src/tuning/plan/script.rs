@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{PlanQuestion, PlannedLaunch};
+use super::{PlanQuestion, PlannedLaunch, Reason};
 use crate::{
-    collective::{Configuration, Scale},
+    collective::{Configuration, Scale, Workload},
     launch::{self, Sizes},
     math::Stream,
     order::CompactSort,
@@ -44,7 +44,7 @@ pub fn script(items: &[PlannedLaunch], question: &PlanQuestion, takes: Option<&s
             for item in of_round {
                 text += &launch::line(
                     &log_name(item, &of_scale, alike > 1, round),
-                    &format!("{}{}", item.sizes.arguments(), question.arguments_of(item.collective, item.scale)),
+                    &format!("{}{}", item.sizes.arguments(), arguments(item, question)),
                     item.collective,
                     &launch::environment(item.configuration, item.collective),
                 );
@@ -53,6 +53,16 @@ pub fn script(items: &[PlannedLaunch], question: &PlanQuestion, takes: Option<&s
         text.push('\n');
     }
     text
+}
+
+/// The arguments of a launch besides its sizes: as before, and where nothing says with which data type that was, that of
+/// the job whose sizes it measures.
+fn arguments(item: &PlannedLaunch, question: &PlanQuestion) -> String {
+    let PlannedLaunch { collective, scale, sizes, .. } = *item;
+    let first = Workload { collective, scale, size_bytes: sizes.first };
+    let of_job = question.data_type_of(first).filter(|_| item.reason == Reason::Uncovered);
+    let data_type = of_job.map(|data_type| format!(" -d {data_type}")).unwrap_or_default();
+    format!("{data_type}{}", question.arguments_of(collective, scale))
 }
 
 /// The name of a log. It has the smallest size, unless the launch has the plan's widest range of sizes
@@ -106,7 +116,6 @@ pub fn sweep_arguments(items: &[PlannedLaunch]) -> String {
 mod tests {
     use super::*;
     use crate::collective::{Algorithm, Collective, Protocol};
-    use crate::tuning::plan::Reason;
 
     fn item(configuration: Option<Configuration>, repeats: u32) -> PlannedLaunch {
         PlannedLaunch {
@@ -154,6 +163,17 @@ mod tests {
         assert!(
             script(&items, &as_before, None).contains("'-b 4096 -e 536870912 -f 2 -d half -o max' all_reduce_perf")
         );
+        // A size of a job is measured with the job's type; others are as before.
+        let own = PlannedLaunch {
+            sizes: Sizes { first: 458_754, last: 458_754 },
+            reason: Reason::Uncovered,
+            ..item(None, 1)
+        };
+        let workload = Workload { collective: of.0, scale: of.1, size_bytes: 458_754 };
+        let with_type = PlanQuestion { data_types: vec![(workload, "bfloat16")], ..PlanQuestion::default() };
+        let text_of_job = script(&[own, item(None, 1)], &with_type, None);
+        assert!(text_of_job.contains("'-b 458754 -e 458754 -f 2 -d bfloat16' all_reduce_perf"), "{text_of_job}");
+        assert!(text_of_job.contains(&format!("_default_r1.log {sizes}")), "{text_of_job}");
         let mut four = item(None, 1);
         four.scale.ranks = 4;
         let both = script(&[item(None, 1), four], &PlanQuestion::default(), None);

@@ -364,6 +364,7 @@ pub fn read_set(
     opened.notes.extend(copies);
     opened.notes.extend(opened.wrong_values.clone());
     opened.notes.extend(contradicted);
+    opened.notes.extend(snapshot::timed_differently(&opened.rows, &origins));
     // Beside other files a model's rows are rows like theirs.
     opened.target = opened.target.filter(|_| opened.files.len() == 1);
     opened

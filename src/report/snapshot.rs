@@ -22,6 +22,9 @@ pub struct Snapshot {
     pub is_whole: bool,
     /// Ascending by collective and scale.
     pub groups: Vec<SnapshotGroup>,
+    /// The runs out of place of those groups of which both placements were measured, ascending likewise, to be compared
+    /// with a state that has no other. They stay where the measurements were read: reports don't carry them.
+    pub out_of_place: Vec<SnapshotGroup>,
     /// Of which configurations wrong values came, a sentence for each collective and scale. It stays where the
     /// measurements were read: reports don't carry it.
     pub wrong_values: Vec<String>,
@@ -148,7 +151,15 @@ impl Snapshot {
     }
 }
 
+/// The word of [`SnapshotGroup::measured_with`] where no run is in place, and those out of place stand in.
+pub const OUT_OF_PLACE: &str = "out of place";
+
 impl SnapshotGroup {
+    /// Whether its runs are those out of place.
+    pub fn is_out_of_place(&self) -> bool {
+        self.measured_with.iter().any(|word| word == OUT_OF_PLACE)
+    }
+
     /// Whether another one holds the same runs, value by value.
     pub fn has_runs_of(&self, other: &Self) -> bool {
         let is_same = |(a, b): (&SnapshotSize, &SnapshotSize)| {

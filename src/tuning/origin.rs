@@ -3,7 +3,7 @@
 //! Conclusions never transfer between library builds, data types and sets of nodes. Every row carries the number of its
 //! origin; [`super::sets`] keeps apart what differs in it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use crate::{
     collective::{Collective, Scale},
@@ -66,7 +66,37 @@ impl Aspect {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
     values: [Option<String>; Aspect::ALL.len()],
+    /// With which options nccl-tests timed the operations. Rows that differ in them are compared, and that is said.
+    timing: Option<Timing>,
 }
+
+/// The options of nccl-tests that say how operations are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timing {
+    /// Operations before those that are timed (`-w`).
+    pub warm_ups: u32,
+    /// Operations that are timed together (`-n`).
+    pub iterations: u32,
+    /// GPUs of a thread (`-g`).
+    pub gpus: u32,
+}
+
+/// With what the words of a [`Timing`] begin.
+const TIMING: &str = "nccl-tests -w ";
+
+impl fmt::Display for Timing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{TIMING}{} -n {} -g {}", self.warm_ups, self.iterations, self.gpus)
+    }
+}
+
+/// Whether a value of what was measured with is a [`Timing`].
+pub fn is_timing(value: &str) -> bool {
+    value.starts_with(TIMING)
+}
+
+/// The meaning of the options of a [`Timing`].
+pub const TIMING_OPTIONS: &str = "-w: operations before those that are timed, -n: timed ones, -g: GPUs of a thread";
 
 /// What each collective and scale was measured with, such as library version and data type, as texts.
 pub type MeasuredWith = BTreeMap<(Collective, Scale), Vec<String>>;
@@ -115,6 +145,16 @@ impl Origin {
     /// stands for the set of their names: names never leave the reader.
     pub fn values(&self) -> &[Option<String>; Aspect::ALL.len()] {
         &self.values
+    }
+
+    /// How the operations were timed; `None` where the file does not say all of it.
+    pub fn timing(&self) -> Option<Timing> {
+        self.timing
+    }
+
+    /// Says how the operations were timed.
+    pub fn timed(&mut self, timing: Option<Timing>) {
+        self.timing = timing;
     }
 
     /// The version of a library, of which only what versions are made of is kept; `family` is `NCCL`, `RCCL` or

@@ -74,6 +74,11 @@ impl Run {
         Some(self.out_of_place_gbps).filter(|out_of_place| *out_of_place > 0.0)
     }
 
+    /// The out-of-place measurement as a run of its own; `None` where there is none.
+    pub fn out_of_place(&self) -> Option<Self> {
+        Some(Self { busbw_gbps: self.out_of_place_gbps()?, out_of_place_gbps: 0.0, spread_pct: f64::NAN, ..*self })
+    }
+
     /// (max − min) / median in per cent of the runs that the line is the median of.
     pub fn spread_pct(&self) -> Option<f64> {
         Some(self.spread_pct).filter(|spread| !spread.is_nan())

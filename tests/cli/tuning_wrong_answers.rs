@@ -645,6 +645,42 @@ fn a_gpu_in_the_name_of_a_file_is_one_that_rccl_looks_for() {
 }
 
 #[test]
+fn times_in_place_and_out_of_place_are_not_compared() {
+    let folder = TempDir::new().unwrap();
+    let state = |name: &str, columns: &[&str]| {
+        let mut rows = format!("collective,num_nodes,num_gpus,size_bytes,algo,proto,nchannels,{}\n", columns.join(","));
+        for log2 in 14..=18 {
+            for repeat in 0..3 {
+                let height = f64::from(log2 - 4) + 0.01 * f64::from(repeat);
+                let cells: Vec<String> = columns
+                    .iter()
+                    .map(|column| format!("{}", height * if *column == "busbw_oop" { 0.5 } else { 1.0 }))
+                    .collect();
+                for what in ["RING,LL,4", "DEFAULT,DEFAULT,0"] {
+                    rows += &format!("all_reduce_perf,1,8,{},{what},{}\n", 1_u64 << log2, cells.join(","));
+                }
+            }
+        }
+        write(&folder, name, rows)
+    };
+    let both = state("both.csv", &["busbw_ip", "busbw_oop"]);
+    let [in_place, out_of_place] =
+        [("ip.csv", "busbw_ip"), ("oop.csv", "busbw_oop")].map(|(name, column)| state(name, &[column]));
+    // Twice as fast in place: of both states, the runs out of place are equal.
+    for (before, after, when) in [(&both, &out_of_place, "after"), (&out_of_place, &both, "before")] {
+        let output = collectune(&["tuning", "compare", before, after]);
+        let told = text(&output.stderr);
+        let why = format!("the state {when} has no run in place, so that runs out of place are compared");
+        assert!(told.contains(&why) && ended(&output, 0).starts_with("Both sides hold the same runs"), "{told}");
+    }
+    let output = collectune(&["tuning", "compare", &in_place, &out_of_place]);
+    assert!(ended(&output, 1).contains("no measurement in common"), "{}", text(&output.stdout));
+    let told = text(&output.stderr);
+    assert!(told.contains("the state after has runs out of place alone, and the other one in place"), "{told}");
+    ended(&collectune(&["tuning", "compare", &in_place, &both]), 0);
+}
+
+#[test]
 fn of_winners_alone_no_regret_is_stated() {
     let folder = TempDir::new().unwrap();
     let rows = |with_default: bool| {

@@ -417,7 +417,9 @@ fn a_snapshot_travels_as_json() {
         let snapshot = snapshot(campaign(3, 3), extent);
         let text = snapshot.to_value().to_string();
         println!("{extent:?}: {} bytes of JSON for 16 sizes", text.len());
-        assert_eq!(Snapshot::from_value(&serde_json::from_str(&text).unwrap()).unwrap(), snapshot);
+        // Runs out of place stay where the measurements were read.
+        let carried = Snapshot { out_of_place: Vec::new(), ..snapshot };
+        assert_eq!(Snapshot::from_value(&serde_json::from_str(&text).unwrap()).unwrap(), carried);
     }
 }
 

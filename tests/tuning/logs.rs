@@ -305,6 +305,30 @@ fn sets_of(files: &[(&str, String)]) -> (Vec<(String, u64)>, usize) {
 }
 
 #[test]
+fn runs_that_were_timed_with_other_options_are_pooled_and_that_is_told() {
+    let opened = |other: &str| {
+        let files = [("a_default.log", log()), ("b_default.log", log().replace("warmup iters: 1 iters: 20", other))];
+        let named: Vec<FileToLoad> = (0..)
+            .zip(&files)
+            .map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None })
+            .collect();
+        read_files(&named, files.map(|(_, text)| text.into_bytes().into()).into(), &mut Silent)
+    };
+    let told = |opened: &OpenedFiles| {
+        opened.notes.iter().find(|note| note.contains("were timed with")).cloned().unwrap_or_default()
+    };
+    assert!(log().contains("warmup iters: 1 iters: 20"), "{}", log());
+    let mixed = opened("warmup iters: 2 iters: 50");
+    let said = told(&mixed);
+    assert!(mixed.sets.all.is_empty() && said.contains("nccl-tests -w 1 -n 20 -g "), "{said}");
+    assert!(said.contains(", nccl-tests -w 2 -n 50 -g "), "{said}");
+    let same = opened("warmup iters: 1 iters: 20");
+    assert_eq!(told(&same), "");
+    let words = same.measured_with.values().next().unwrap();
+    assert!(words.iter().any(|word| word.starts_with("nccl-tests -w 1 -n 20 -g ")), "{words:?}");
+}
+
+#[test]
 fn runs_with_other_transports_are_kept_apart() {
     let command = |variables: &str| format!("$ mpirun -np 2 {variables} ./all_reduce_perf -b 1M\n{}", log());
     let said = |name: &str| format!("secret-a:7:7 [0] NCCL INFO {name} set by environment to 1.\n");

@@ -111,8 +111,11 @@ impl Compare {
         if answer.got_slower {
             return Err(CliError::Found);
         }
-        let has_common = after.workloads().any(|workload| before.at(&workload).is_some());
-        if has_common { Ok(()) } else { refuse("nothing was compared: the two sides have no measurement in common") }
+        if answer.has_common {
+            Ok(())
+        } else {
+            refuse("nothing was compared: the two sides have no measurement in common")
+        }
     }
 }
 

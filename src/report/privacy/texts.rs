@@ -60,8 +60,9 @@ pub(super) fn each(report: &mut Report, see: &mut TextVisitor<'_>) {
             see(note, false);
         }
     }
-    if let Some(Snapshot { program: _, is_whole: _, groups, wrong_values: _ }) = snapshot {
-        for SnapshotGroup { collective: _, scale: _, measured_with, drift: _, sizes: _ } in groups {
+    if let Some(Snapshot { program: _, is_whole: _, groups, out_of_place, wrong_values: _ }) = snapshot {
+        let all = groups.iter_mut().chain(out_of_place);
+        for SnapshotGroup { collective: _, scale: _, measured_with, drift: _, sizes: _ } in all {
             measured_with.iter_mut().for_each(|text| see(text, false));
         }
     }

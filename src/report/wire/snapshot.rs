@@ -121,7 +121,7 @@ pub(super) fn read(at: Cursor<'_>) -> Result<Snapshot> {
     within(&at.field("groups"), MAX_GROUPS)?;
     let groups = at.field("groups").list(|at| group(at, &mut places))?;
     let (program, is_whole) = (name(&at.field("program"))?, at.field("whole").flag()?);
-    let mut snapshot = Snapshot { program, is_whole, groups, wrong_values: Vec::new() };
+    let mut snapshot = Snapshot { program, is_whole, groups, out_of_place: Vec::new(), wrong_values: Vec::new() };
     snapshot.put_in_order();
     Ok(snapshot)
 }

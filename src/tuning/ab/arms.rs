@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use super::{
-    read::{BALANCED, COLLECTIVE, DIFFER, EMPTY, RANKS, WRONG},
+    read::{BALANCED, COLLECTIVE, DIFFER, EMPTY, RANKS, TIMED, WRONG},
     script::AbArm,
 };
 use crate::{
@@ -53,6 +53,23 @@ impl LoggedCampaign {
             !default.is_empty() && !other.is_empty() && default != other
         };
         Aspect::ALL.into_iter().filter(differs).map(Aspect::words).collect::<Vec<_>>().join(", ")
+    }
+
+    /// How each of two arms was timed, in words, where they were timed differently; empty where they agree, or one of
+    /// them does not say it.
+    fn timings(&self, arm: AbArm, origins: &Origins) -> String {
+        let [default, other] = [AbArm::Default, arm].map(|arm| {
+            let of_arm = self.origins.iter().filter(|(of, _)| *of == arm);
+            let mut all: Vec<String> =
+                of_arm.filter_map(|(_, number)| Some(origins.get(*number).timing()?.to_string())).collect();
+            all.compact_sort();
+            all.dedup();
+            all.join(", ")
+        });
+        if default.is_empty() || other.is_empty() || default == other {
+            return String::new();
+        }
+        format!("{default} of the default, {other} of the tuner file")
     }
 }
 
@@ -110,6 +127,10 @@ fn text((collective, scale): (Collective, Scale), arm: AbArm, of: &LoggedCampaig
     if !differences.is_empty() {
         text += &format!("{DIFFER}{differences}\n");
     }
+    let timings = of.timings(arm, origins);
+    if !timings.is_empty() {
+        text += &format!("{TIMED}{timings}\n");
+    }
     let mut wrong: Vec<u64> = of.wrong.iter().filter(|(of, _)| *of == arm).map(|(_, size)| *size).collect();
     wrong.compact_sort();
     for size_bytes in wrong {
@@ -134,7 +155,7 @@ mod tests {
         collective::{Algorithm, Configuration, Protocol, Workload},
         tuning::{
             ab::{AbQuestion, judge},
-            origin::Origin,
+            origin::{Origin, Timing},
             read::{RunKind, Sample},
         },
     };
@@ -223,6 +244,32 @@ mod tests {
         assert_eq!(judged(2).word(), "keep");
         let verdict = judged(3);
         assert_eq!((verdict.word(), verdict.reason()), ("drop", "wrong values came out of a run with it at 1 MiB"));
+    }
+
+    #[test]
+    fn arms_that_were_timed_with_other_options_are_compared_and_that_is_told() {
+        let mut origins = Origins::default();
+        let mut number = |iterations: Option<u32>| {
+            let mut origin = Origin::default();
+            origin.timed(iterations.map(|iterations| Timing { warm_ups: 5, iterations, gpus: 1 }));
+            origins.number(&origin, 100).unwrap_or_default()
+        };
+        let [some, many, unknown] = [Some(20), Some(100), None].map(&mut number);
+        let conf = b"allreduce,0,2000000,ring,ll,8,2,16\n";
+        let judged = |of_default: u16, of_conf: u16| {
+            let own = |file: u16| if file % 2 == 0 { of_default } else { of_conf };
+            let row = |file: u16| Row { origin: own(file), ..row(file, 10.0 + f64::from(file % 2)) };
+            let mut rows: Vec<Row> = (0..8).map(row).collect();
+            let taken = take(&mut rows, &origins, &TWO_ARMS);
+            let answer = judge(&taken.texts[0].1, "", Some(conf), &AbQuestion::default());
+            (answer.rules[0].verdict.word(), answer.notes.join(" "))
+        };
+        let (verdict, notes) = judged(some, many);
+        assert!(verdict == "keep" && notes.contains("nccl-tests -w 5 -n 20 -g 1 of the default"), "{notes}");
+        assert!(notes.contains("nccl-tests -w 5 -n 100 -g 1 of the tuner file"), "{notes}");
+        for (of_default, of_conf) in [(some, some), (some, unknown), (unknown, many)] {
+            assert!(!judged(of_default, of_conf).1.contains("nccl-tests"));
+        }
     }
 
     #[test]

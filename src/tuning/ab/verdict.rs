@@ -20,6 +20,7 @@ use crate::{
     collective::Collective,
     math::{exp, ln, median},
     order::CompactSort,
+    tuning::origin::TIMING_OPTIONS,
     units::{Size, percent},
 };
 
@@ -124,6 +125,12 @@ pub fn judge(
         holding.iter().for_each(|index| in_reach[*index].push(trial));
     }
     let mut notes = notes(campaign);
+    if !campaign.timings.is_empty() {
+        notes.push(format!(
+            "The arms were timed with other options, {} ({TIMING_OPTIONS}): a gain may be one of the options",
+            campaign.timings
+        ));
+    }
     if !uncovered.is_empty() {
         notes.push(format!("No rule holds for {}: what ran there is no rule's merit", listed(&uncovered)));
     }

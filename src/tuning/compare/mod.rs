@@ -15,6 +15,7 @@ mod listing;
 mod overall;
 mod paired;
 mod passes;
+mod placement;
 mod pooled;
 pub mod relative;
 mod resample;
@@ -28,6 +29,7 @@ use self::{
     family::{ChangeInterval, Estimate, Family, RawDifference, student_errors},
     overall::{MedianChange, OverallChange, median_change},
     paired::{CommonChange, WorkloadPair},
+    placement::{SamePlacement, same_placement},
     pooled::SizeChanges,
     relative::RelativeChange,
     state::{MeasuredArm, MeasuredState},
@@ -83,6 +85,8 @@ pub struct CompareAnswer {
     pub summary: Vec<String>,
     /// Whether anything became slower by more than noise explains.
     pub got_slower: bool,
+    /// Whether both sides measured anything in the same placement.
+    pub has_common: bool,
     /// A row per size and thing compared.
     pub by_size: Listing,
     /// Whether what was deployed still holds, a row per size.
@@ -203,6 +207,8 @@ pub fn compare(
     conf: Option<&DeployedConf<'_>>,
     question: &CompareQuestion,
 ) -> CompareAnswer {
+    let SamePlacement { before, after, notes } = same_placement(before, after);
+    let (before, after) = (&*before, &*after);
     let findings = find_differences(before, after, conf, question);
     let mut answer = CompareAnswer {
         summary: words::summary(&findings),
@@ -211,7 +217,8 @@ pub fn compare(
         deployed_check: listing::deployed_check(&findings.deployed_checks),
         unmatched: listing::unmatched(before, after),
         charts: chart::charts(&findings),
-        notes: words::notes(before, after, &findings, question),
+        notes: notes.into_iter().chain(words::notes(before, after, &findings, question)).collect(),
+        has_common: after.workloads().any(|workload| before.at(&workload).is_some()),
         ..CompareAnswer::default()
     };
     answer.markdown = export::markdown(&answer, &findings);

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     collective::Workload,
     report::snapshot::{DeployedChoice, Snapshot},
-    tuning::origin::{Aspect, aspect_of},
+    tuning::origin::{Aspect, aspect_of, is_timing},
     units::{Size, count, percent},
 };
 
@@ -202,9 +202,12 @@ pub fn notes(
         // A GPU that only one side states is no difference: reports of earlier versions have none.
         let sides = [&old.measured_with, &new.measured_with];
         let is_gpu = |word: &String| aspect_of(word) == Some(Aspect::Gpu);
-        let is_told_twice = sides.iter().all(|words| words.iter().any(is_gpu));
+        let is_told_twice = |of: &dyn Fn(&String) -> bool| sides.iter().all(|words| words.iter().any(of));
+        // Nor is how operations were timed, which tables without their log don't say.
+        let is_timing = |word: &String| is_timing(word);
+        let (gpus_told, timings_told) = (is_told_twice(&is_gpu), is_told_twice(&is_timing));
         let [before, after] = sides.map(|words| {
-            let counts = |word: &&String| is_told_twice || !is_gpu(word);
+            let counts = |word: &&String| (gpus_told || !is_gpu(word)) && (timings_told || !is_timing(word));
             words.iter().filter(counts).map(String::as_str).collect::<Vec<_>>()
         });
         if before != after {

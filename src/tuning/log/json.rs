@@ -106,6 +106,7 @@ fn of_nccl_tests(value: &Value) -> SweepLog {
     if let Some(config) = value.get("config") {
         log.cold_runs += u64::from(count(config, "warmup_iters") == Some(0));
         run.launches = [count(config, "graph"), count(config, "agg_iters")];
+        run.timing = ["warmup_iters", "iters", "ngpus"].map(|key| count(config, key));
         for device in config.get("devices").and_then(Value::as_array).into_iter().flatten() {
             let number = |key| count(device, key).and_then(|n| u32::try_from(n).ok());
             if let (Some(rank), Some(host)) = (number("rank"), device.get("hostname").and_then(Value::as_str)) {

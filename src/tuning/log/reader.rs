@@ -132,6 +132,10 @@ impl Reader {
                 self.begin(|begun| &mut begun.threads, number);
                 let value = |label: &str| text.split_once(label)?.1.split_ascii_whitespace().next()?.parse().ok();
                 self.run.launches = [value(" graph:"), value(" agg iters:")];
+                let timed =
+                    || text.split_once("warmup iters:")?.1.split_once(" iters:")?.1.split_ascii_whitespace().next();
+                self.run.timing =
+                    [value("warmup iters:"), timed().and_then(|number| number.parse().ok()), value(" nGpus")];
                 if text.contains("warmup iters: 0 ") {
                     self.log.cold_runs += 1;
                 }

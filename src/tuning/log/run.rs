@@ -19,7 +19,7 @@ use crate::{
     text::Problem,
     tuning::{
         job::LibraryDecision,
-        origin::{Origin, Origins, number_of},
+        origin::{Origin, Origins, Timing, number_of},
         read::{Asked, Evidence, Reading, Row, RowMarks, RunKind, Sample, row::SampleNumbers},
     },
 };
@@ -41,6 +41,8 @@ pub(super) struct LoggedRun {
     pub(super) library: Option<String>,
     /// The options `-G` and `-m`: CUDA graphs, and operations that are launched at once.
     pub(super) launches: [Option<u64>; 2],
+    /// The options `-w`, `-n` and `-g`: warm-ups, timed operations, and GPUs of a thread.
+    pub(super) timing: [Option<u64>; 3],
     pub(super) rows: Vec<TableRow>,
     /// The decisions that the library logged, with how often it did.
     pub(super) decided: BTreeMap<LibraryDecision, u64>,
@@ -146,6 +148,11 @@ impl LoggedRun {
         is_own
     }
 
+    fn timing(&self) -> Option<Timing> {
+        let [warm_ups, iterations, gpus] = self.timing.map(|number| u32::try_from(number?).ok());
+        Some(Timing { warm_ups: warm_ups?, iterations: iterations?, gpus: gpus? })
+    }
+
     /// Adds the rows of this run.
     pub(super) fn rows(&self, from: &RowContext<'_>, answers: &LogAnswers, rows: &mut Vec<Row>, told: &mut RowSummary) {
         let RowContext { file, name, family } = *from;
@@ -189,6 +196,7 @@ impl LoggedRun {
         let mut origin = Origin::default();
         origin.library(family, self.library.as_deref().unwrap_or_default());
         origin.launches(self.launches[0], self.launches[1]);
+        origin.timed(self.timing());
         origin.gpus(&self.devices.gpus);
         origin.environment(self.settings.transports().as_deref());
         if self.devices.is_whole() {

@@ -143,16 +143,20 @@ impl<'a> Recommender<'a> {
         let (first, last) = (boundary(low, middle), boundary(middle, high));
         let at = |size_bytes| Workload { size_bytes, ..lower.workload };
         let chosen = |of: &Recommendation| of.configuration.filter(|_| of.decision.names_configuration());
+        // What ends between the two, as Direct does, is not deployed beyond its end.
+        let reaching = |of: &Recommendation, size_bytes: u64| {
+            chosen(of).filter(|configuration| self.space.allows(&at(size_bytes), configuration))
+        };
         let centre = match (chosen(lower), chosen(upper)) {
             (Some(below), Some(above)) if below == above => Some(below),
             _ => self.best_of_both(&at(low), &at(high), &at(middle))?,
         };
         let mut all = Vec::new();
         for (choice, from, to, ends) in [
-            (chosen(lower), low + 1, first - 1, [Some(lower), None]),
+            (reaching(lower, first - 1), low + 1, first - 1, [Some(lower), None]),
             (centre, first.max(low + 1), middle - 1, [None, None]),
             (centre, middle, last - 1, [None, None]),
-            (chosen(upper), last, high - 1, [None, Some(upper)]),
+            (reaching(upper, last), last, high - 1, [None, Some(upper)]),
         ] {
             if from <= to {
                 let ends = [(at(from), ends[0]), (at(to), ends[1])];

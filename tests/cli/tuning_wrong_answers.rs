@@ -645,6 +645,31 @@ fn a_gpu_in_the_name_of_a_file_is_one_that_rccl_looks_for() {
 }
 
 #[test]
+fn direct_is_named_up_to_its_end_alone() {
+    let folder = TempDir::new().unwrap();
+    let mut sweep = HEADER.to_owned();
+    for log2 in 16..=26 {
+        for (channels, share) in [(8, 1.0), (16, 1.2), (32, 1.4)] {
+            let what = if log2 <= 22 { "DIRECT,SIMPLE" } else { "RING,SIMPLE" };
+            let busbw = share * f64::from(log2 - 10);
+            sweep += &format!("all_gather_perf,2,16,{},{busbw},{what},{channels}\n", 1_u64 << log2);
+        }
+    }
+    let sweep = write(&folder, "sweep.csv", sweep);
+    let on =
+        ["--collective", "all_gather", "--nodes", "2", "--ranks", "16", "--sizes", "4M,4194308,4500K,5M,8M", "--json"];
+    let answer = json(&[&["tuning", "predict", &sweep][..], &on].concat());
+    let named: Vec<(u64, &str)> = answer
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|at| (at["size_bytes"].as_u64().unwrap(), at["algo"].as_str().unwrap()))
+        .collect();
+    assert_eq!(named[0], (4 << 20, "Direct"));
+    assert!(named.len() == 5 && named[1..].iter().all(|(_, algorithm)| *algorithm == "RING"), "{named:?}");
+}
+
+#[test]
 fn times_in_place_and_out_of_place_are_not_compared() {
     let folder = TempDir::new().unwrap();
     let state = |name: &str, columns: &[&str]| {

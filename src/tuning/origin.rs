@@ -23,7 +23,8 @@ pub enum Aspect {
     Operation,
     /// The root of a collective that has one, such as `root 5`.
     Root,
-    /// How operations were launched: one by one, several at once, or as a CUDA graph.
+    /// How operations were launched: one by one, several at once, or as a CUDA graph; in blocking mode, on unaligned
+    /// buffers, beside other groups of ranks.
     Launches,
     /// The nodes that took part.
     Nodes,
@@ -53,7 +54,7 @@ impl Aspect {
             Self::DataType => "the data type",
             Self::Operation => "the operation",
             Self::Root => "the root",
-            Self::Launches => "CUDA graphs or aggregation",
+            Self::Launches => "CUDA graphs, aggregation, blocking mode or groups",
             Self::Nodes => "the nodes",
             Self::Gpu => "the GPU",
             Self::Environment => "environment variables of transports and buffers",
@@ -140,6 +141,21 @@ pub const TRANSPORT_VARIABLES: [&str; 24] = [
     "NCCL_WORK_FIFO_BYTES",
 ];
 
+/// How nccl-tests launched the operations; `None` for what a log does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Launches {
+    /// Launches of a CUDA graph, option `-G`.
+    pub graph: Option<u64>,
+    /// Operations that are launched at once, option `-m`.
+    pub aggregated: Option<u64>,
+    /// The blocking mode, option `-z`; 0 for none.
+    pub blocking: u64,
+    /// The index of the first element in its buffer, option `-u`.
+    pub unaligned: u64,
+    /// Groups of ranks that measured at the same time beside this one (`NCCL_TESTS_SPLIT_MASK`).
+    pub other_groups: u64,
+}
+
 impl Origin {
     /// The values in the order of [`Aspect::ALL`]; `None` for what the file does not say. Nodes are a number that
     /// stands for the set of their names: names never leave the reader.
@@ -183,16 +199,22 @@ impl Origin {
         self.values[Aspect::Root as usize] = rank.map(|rank| format!("root {rank}"));
     }
 
-    /// How nccl-tests launched the operations: `graph` is its option `-G`, `aggregated` its option `-m`.
-    pub fn launches(&mut self, graph: Option<u64>, aggregated: Option<u64>) {
-        let how = match (graph, aggregated) {
-            (None, None) => None,
+    /// How nccl-tests launched the operations.
+    pub fn launches(&mut self, of: &Launches) {
+        let others = [
+            (of.blocking > 0).then(|| format!(", blocking mode {}", of.blocking)),
+            (of.unaligned > 0).then(|| format!(", unaligned by {}", of.unaligned)),
+            (of.other_groups > 0).then(|| format!(", beside other groups: {}", of.other_groups)),
+        ];
+        let others: String = others.into_iter().flatten().collect();
+        let how = match (of.graph, of.aggregated) {
+            (None, None) if others.is_empty() => None,
             (Some(1..), Some(of @ 2..)) => Some(format!("CUDA graph of {of} operations")),
             (Some(1..), _) => Some("CUDA graph".to_owned()),
             (_, Some(of @ 2..)) => Some(format!("{of} operations at once")),
             _ => Some("launched one by one".to_owned()),
         };
-        self.values[Aspect::Launches as usize] = how;
+        self.values[Aspect::Launches as usize] = how.map(|how| how + &others);
     }
 
     /// The nodes, by [`number_of`] each name, ascending and each once; none: they are not known.
@@ -280,9 +302,14 @@ pub fn arguments(values: &[String]) -> String {
         arguments += &format!(" -r {rank}");
     }
     if let Some(value) = value(Aspect::Launches) {
-        arguments += if value.contains("CUDA graph") { " -G 1" } else { "" };
-        let together = value.split(' ').find(|word| word.parse::<u64>().is_ok());
+        let (how, others) = value.split_once(", ").unwrap_or((value, ""));
+        arguments += if how.contains("CUDA graph") { " -G 1" } else { "" };
+        let together = how.split(' ').find(|word| word.parse::<u64>().is_ok());
         arguments.extend(together.map(|count| format!(" -m {count}")));
+        for (words, option) in [("blocking mode ", "-z"), ("unaligned by ", "-u")] {
+            let number = others.split(", ").find_map(|other| other.strip_prefix(words));
+            arguments.extend(number.map(|number| format!(" {option} {number}")));
+        }
     }
     arguments
 }
@@ -380,7 +407,7 @@ mod tests {
     fn graphs_and_aggregation_are_other_ways_to_launch() {
         let of = |graph: Option<u64>, aggregated: Option<u64>| {
             let mut origin = Origin::default();
-            origin.launches(graph, aggregated);
+            origin.launches(&Launches { graph, aggregated, ..Launches::default() });
             origin.values()[Aspect::Launches as usize].clone()
         };
         assert_eq!(of(None, None), None);
@@ -398,6 +425,12 @@ mod tests {
         assert_eq!(of(&["CUDA graph of 16 operations", "bfloat16", "max"]), " -d bfloat16 -o max -G 1 -m 16");
         assert_eq!(of(&["16 operations at once", "half", "root 5"]), " -d half -r 5 -m 16");
         assert_eq!(of(&["float", "half", "CUDA graph"]), " -G 1");
+        let all = Launches { graph: Some(0), aggregated: Some(8), blocking: 2, unaligned: 4, other_groups: 7 };
+        let mut origin = Origin::default();
+        origin.launches(&all);
+        let value = origin.values()[Aspect::Launches as usize].as_deref().unwrap();
+        assert_eq!(value, "8 operations at once, blocking mode 2, unaligned by 4, beside other groups: 7");
+        assert_eq!((aspect_of(value), of(&[value]).as_str()), (Some(Aspect::Launches), " -m 8 -z 2 -u 4"));
     }
 
     #[test]

@@ -160,6 +160,110 @@ fn bytes_of_one_rank_meet_the_rows_of_all_ranks() {
 }
 
 #[test]
+fn of_a_row_with_one_bad_time_the_other_placement_counts() {
+    let row = ROWS[1];
+    for (good, bad, column) in [
+        ("201.1", "nan", "out-of-place time"),
+        ("201.1", "-12.3", "out-of-place time"),
+        ("183.8", "0.00", "in-place time"),
+        ("183.8", "nan", "in-place time"),
+    ] {
+        let (rows, problems, ..) = read(&log().replace(row, &row.replace(good, bad)), "log", Some("RING/LL/8"));
+        let is_in_place = column == "out-of-place time";
+        assert_eq!((rows.len(), problems.count), (3, 1), "{bad}");
+        assert_eq!((rows[1].in_place.is_some(), rows[1].out_of_place.is_some()), (is_in_place, !is_in_place), "{bad}");
+        let said = problems.kept[0].to_string();
+        let shown = bad.trim_end_matches("0").trim_end_matches('.');
+        let shown = if shown.is_empty() { "0" } else { shown };
+        assert!(said.starts_with(&format!("line 13, column {column}: \"{shown}\"")), "{said}");
+        assert!(said.ends_with("the placement was left out"), "{said}");
+    }
+}
+
+/// A log of as many devices, each in a group of ranks, with this line behind the options.
+fn grouped(groups: &[u32], options: &str, more: &str) -> String {
+    let (head, _) = START.split_once("# Using devices").unwrap();
+    let head = head.replace(" unalign: 0\n", &format!("{options}\n"));
+    let device = |(rank, group): (usize, &u32)| {
+        format!("#  Rank {rank:2} Group {group:2} Pid {} on node{} device 0 [0000:05:00] x\n", 100 + rank, rank / 8)
+    };
+    let devices: String = groups.iter().enumerate().map(device).collect();
+    format!("{head}{more}# Using devices\n{devices}#\n{HEADER}{}\n{END}", ROWS.join("\n"))
+}
+
+#[test]
+fn of_groups_of_ranks_those_of_the_first_are_counted() {
+    // NCCL_TESTS_SPLIT_MASK=7 on two nodes of eight: ranks 0 and 8 are a group, and ranks are counted through.
+    let split: Vec<u32> = (0..16).map(|rank| rank & 7).collect();
+    let (rows, _, notes, _) = read(&grouped(&split, "", ""), "log", Some("RING/LL/8"));
+    assert_eq!(rows[0].workload.scale, Scale { nodes: 2, ranks: 2 });
+    assert!(
+        notes.iter().any(|note| note.starts_with("7 other groups of ranks measured at the same time")),
+        "{notes:?}"
+    );
+    // One group with a torn line still has its last rank.
+    let torn = grouped(&[0; 4], "", "").replace("#  Rank  1", "#  Ra").replace("all_reduce", "broadcast");
+    let (rows, _, notes, _) = read(&torn, "log", Some("RING/LL/8"));
+    assert_eq!(rows[0].workload.scale.ranks, 4);
+    assert!(notes.iter().all(|note| !note.contains("group")), "{notes:?}");
+}
+
+#[test]
+fn blocking_unaligned_and_grouped_launches_are_sets_of_their_own() {
+    let blocking = "# Blocking Enabled: wait for completion and barrier after each collective\n";
+    let without_barrier = "# Blocking Enabled: wait after each inner iteration (-m), no barrier\n";
+    let usual = || grouped(&[0; 2], " unalign: 0", "");
+    for (other, label) in [
+        (grouped(&[0; 2], "", blocking), "blocking mode 1"),
+        (grouped(&[0; 2], "", without_barrier), "blocking mode 2"),
+        (grouped(&[0; 2], " unalign: 4", ""), "unaligned by 4"),
+        (grouped(&[0, 1, 0, 1], "", ""), "beside other groups: 1"),
+    ] {
+        let (sets, _) = sets_of(&[("a_ring_ll_c8.log", usual()), ("b_ring_ll_c8.log", other)]);
+        let labels: Vec<&str> = sets.iter().map(|(label, _)| label.as_str()).collect();
+        assert_eq!(labels.len(), 2, "{labels:?}");
+        assert!(labels.iter().any(|of| of.contains(label)), "{label}: {labels:?}");
+    }
+    let (sets, _) = sets_of(&[("a_ring_ll_c8.log", usual()), ("b_ring_ll_c8.log", grouped(&[0; 2], "", ""))]);
+    assert!(sets.is_empty(), "{sets:?}");
+}
+
+#[test]
+fn json_lists_one_device_of_each_process_and_says_how_operations_are_launched() {
+    let json = |config: &str, devices: usize, root: &str| {
+        let device = |at: usize, step: usize| {
+            format!(r#"{{"rank":{},"group":0,"pid":{at},"hostname":"n{at}","device":0,"device_info":"x"}}"#, at * step)
+        };
+        let step = if config.contains("\"ngpus\":4") { 4 } else { 1 };
+        let devices: Vec<String> = (0..devices).map(|at| device(at, step)).collect();
+        let bw = 1_048_576.0 / 126.1 / 1000.0;
+        format!(
+            r#"{{"args":["broadcast_perf"],"env":[],"config":{{{config},"devices":[{}]}},"results":[{{"size":1048576,"count":262144,"type":"float","redop":"none","root":"{root}","in_place":{{"time":126.1,"alg_bw":{bw},"bus_bw":{bw},"nwrong":0}}}}]}}"#,
+            devices.join(",")
+        )
+    };
+    let ranks = |config: &str, devices: usize| {
+        let (rows, ..) = read(&json(config, devices, "     0"), "x_ring_ll_c8.json", None);
+        rows[0].workload.scale
+    };
+    assert_eq!(ranks(r#""nthreads":1,"ngpus":8"#, 1), Scale { nodes: 1, ranks: 8 });
+    assert_eq!(ranks(r#""nthreads":2,"ngpus":2"#, 1), Scale { nodes: 1, ranks: 4 });
+    assert_eq!(ranks(r#""nthreads":1,"ngpus":4"#, 2), Scale { nodes: 2, ranks: 8 });
+    assert_eq!(ranks(r#""nthreads":1,"ngpus":1"#, 2), Scale { nodes: 2, ranks: 2 });
+    let plain = r#""nthreads":1,"ngpus":1,"graph":0,"aggregated_iterations":1,"blocking_collectives":"false""#;
+    let set = |config: &str, root: &str| {
+        let files = [json(plain, 2, "     0"), json(config, 2, root)];
+        let [one, other] = files;
+        let (sets, _) = sets_of(&[("a_ring_ll_c8.json", one), ("b_ring_ll_c8.json", other)]);
+        sets.into_iter().map(|(label, _)| label).collect::<Vec<String>>().join(" | ")
+    };
+    assert_eq!(set(plain, "     0"), "");
+    assert!(set(&plain.replace("iterations\":1", "iterations\":8"), "     0").contains("8 operations at once"));
+    assert!(set(&plain.replace("\"false\"", "\"true\""), "     0").contains("blocking mode 1"));
+    assert!(set(plain, "     3").contains("root 3"));
+}
+
+#[test]
 fn tables_of_every_version() {
     let table = |names: &str, rows: &[&str]| format!("{START}# {names}\n{}\n{END}", rows.join("\n"));
     let two = "time algbw busbw #wrong time algbw busbw #wrong";
@@ -404,7 +508,10 @@ fn what_can_not_be_used_is_located() {
             row.replace("  183.8   11.41   11.41       0", ""),
             "line 13, whole line: \"2097152 524288 float sum -1 201.1 10.43 10.43 0\" has 9 cells where the table has 13; the row was left out",
         ),
-        (row.replace("183.8", "0.00"), "line 13, column time: \"0\" is not a time above zero; the row was left out"),
+        (
+            row.replace("183.8", "0.00").replace("201.1", "nan"),
+            "line 13, column out-of-place time: \"nan\" is not a time above zero with its bandwidths; the row was left out",
+        ),
     ] {
         let (rows, problems, ..) = read(&log().replace(row, &spoilt), "log", Some("RING/LL/8"));
         assert_eq!((rows.len(), problems.count), (2, 1), "{spoilt}");

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     collective::Collective,
     text::{Problem, number},
+    tuning::origin::Launches,
 };
 
 /// A JSON text that holds no measurements.
@@ -105,14 +106,28 @@ fn of_nccl_tests(value: &Value) -> SweepLog {
     run.library = count(value, "nccl_version").map(version);
     if let Some(config) = value.get("config") {
         log.cold_runs += u64::from(count(config, "warmup_iters") == Some(0));
-        run.launches = [count(config, "graph"), count(config, "agg_iters")];
         run.timing = ["warmup_iters", "iters", "ngpus"].map(|key| count(config, key));
+        let is_set = |key: &str| config.get(key).is_some_and(|value| value.as_str() == Some("true") || *value == true);
+        run.launches = Launches {
+            graph: count(config, "graph"),
+            aggregated: count(config, "aggregated_iterations").or_else(|| count(config, "agg_iters")),
+            // Which of the modes it is, the file does not say.
+            blocking: is_set("blocking_collectives").into(),
+            unaligned: count(config, "unalign").unwrap_or(0),
+            ..Launches::default()
+        };
+        let [threads, gpus] = [["nthreads", "threads"], ["ngpus", "gpus"]]
+            .map(|keys| keys.iter().find_map(|key| count(config, key)).unwrap_or(1).clamp(1, 1024) as u32);
         for device in config.get("devices").and_then(Value::as_array).into_iter().flatten() {
             let number = |key| count(device, key).and_then(|n| u32::try_from(n).ok());
             if let (Some(rank), Some(host)) = (number("rank"), device.get("hostname").and_then(Value::as_str)) {
                 let pid = number("pid").map(|pid| pid.to_string()).unwrap_or_default();
                 let name = device.get("device_info").and_then(Value::as_str).unwrap_or_default();
-                run.devices.add(rank, number("group").unwrap_or(0), host, &pid, name);
+                // Of a process only the first device is listed, whatever it drives.
+                let is_first = rank.is_multiple_of(threads * gpus);
+                for rank in rank..rank.saturating_add(if is_first { threads * gpus } else { 1 }) {
+                    run.devices.add(rank, number("group").unwrap_or(0), host, &pid, name);
+                }
             }
         }
     }
@@ -164,13 +179,15 @@ fn measured(result: &Value, line: u64) -> Result<(TableRow, bool), (&'static str
         }
     };
     let (out_of_place, in_place) = (printed("out_of_place")?, printed("in_place")?);
+    // It stands there as a number or as a text with blanks; a collective without a root has -1.
+    let root = count(result, "root").or_else(|| text("root").trim().parse().ok());
     let row = TableRow {
         line,
         size_bytes: count(result, "size").filter(|n| *n <= 1 << 53).ok_or(("size", "is not a size in bytes"))?,
         count: count(result, "count").ok_or(("count", "is not a number of elements"))?,
         datatype: TableDataType::parse(text("type")).ok_or(("type", "is not a data type"))?,
         redop: redop(text("redop")),
-        root: count(result, "root").and_then(|rank| u32::try_from(rank).ok()),
+        root: root.and_then(|rank| u32::try_from(rank).ok()),
         in_place,
         out_of_place,
         planned: None,

@@ -194,6 +194,13 @@ impl SweepLog {
                 rows(told.assumed_default_rows)
             ));
         }
+        if told.other_groups > 0 {
+            notes.push(format!(
+                "{} of ranks measured at the same time beside the one whose times the table has \
+                 (NCCL_TESTS_SPLIT_MASK): they share its links, and only the ranks of that group are counted",
+                count(told.other_groups, "other group")
+            ));
+        }
         if self.cut_runs > 0 {
             notes.push(format!(
                 "{} without an end: the log was cut, or the run died; what is whole was read",

@@ -21,6 +21,7 @@ use crate::{
     text::{Lines, Problem},
     tuning::{
         job::JobLog,
+        origin::Launches,
         reach::{JoinedLogs, Place},
     },
 };
@@ -131,7 +132,12 @@ impl Reader {
             ["nThread", ..] => {
                 self.begin(|begun| &mut begun.threads, number);
                 let value = |label: &str| text.split_once(label)?.1.split_ascii_whitespace().next()?.parse().ok();
-                self.run.launches = [value(" graph:"), value(" agg iters:")];
+                self.run.launches = Launches {
+                    graph: value(" graph:"),
+                    aggregated: value(" agg iters:"),
+                    unaligned: value(" unalign:").unwrap_or(0),
+                    ..Launches::default()
+                };
                 let timed =
                     || text.split_once("warmup iters:")?.1.split_once(" iters:")?.1.split_ascii_whitespace().next();
                 self.run.timing =
@@ -139,6 +145,13 @@ impl Reader {
                 if text.contains("warmup iters: 0 ") {
                     self.log.cold_runs += 1;
                 }
+            }
+            ["Blocking", "Enabled:", ..] => {
+                self.run.launches.blocking = match text {
+                    _ if text.contains("outer iteration") => 3,
+                    _ if text.contains("no barrier") => 2,
+                    _ => 1,
+                };
             }
             ["Using", "devices", ..] => self.begin(|begun| &mut begun.devices, number),
             ["Rank", rank, ..] => {

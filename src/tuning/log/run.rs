@@ -19,7 +19,7 @@ use crate::{
     text::Problem,
     tuning::{
         job::LibraryDecision,
-        origin::{Origin, Origins, Timing, number_of},
+        origin::{Launches, Origin, Origins, Timing, number_of},
         read::{Asked, Evidence, Reading, Row, RowMarks, RunKind, Sample, row::SampleNumbers},
     },
 };
@@ -39,8 +39,8 @@ pub(super) struct LoggedRun {
     /// Whether the log has the whole environment, so that a missing variable was not set.
     pub(super) is_whole_environment: bool,
     pub(super) library: Option<String>,
-    /// The options `-G` and `-m`: CUDA graphs, and operations that are launched at once.
-    pub(super) launches: [Option<u64>; 2],
+    /// How its operations were launched; groups are counted among its devices.
+    pub(super) launches: Launches,
     /// The options `-w`, `-n` and `-g`: warm-ups, timed operations, and GPUs of a thread.
     pub(super) timing: [Option<u64>; 3],
     pub(super) rows: Vec<TableRow>,
@@ -56,6 +56,8 @@ pub(super) struct LoggedRun {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Devices {
     ranks: BTreeSet<u32>,
+    /// The groups and ranks beside the first group (`NCCL_TESTS_SPLIT_MASK`).
+    others: BTreeSet<(u32, u32)>,
     /// Hashes of the names of the hosts, which are not kept.
     hosts: BTreeSet<u64>,
     /// Hashes of the processes.
@@ -68,9 +70,12 @@ impl Devices {
     /// The most devices of a list; real runs have fewer.
     const MAX: usize = 1 << 20;
 
-    /// Adds a device, of which `name` is a text with the GPU's name. Ranks count from 0 in each group of ranks; only
-    /// the first group is counted.
+    /// Adds a device, of which `name` is a text with the GPU's name. A table has the times of the first group of ranks;
+    /// ranks are those of all groups, counted through.
     pub(super) fn add(&mut self, rank: u32, group: u32, host: &str, pid: &str, name: &str) {
+        if group != 0 && self.others.len() < Self::MAX {
+            self.others.insert((group, rank));
+        }
         if group == 0 && self.ranks.len() < Self::MAX && self.ranks.insert(rank) {
             self.hosts.insert(number_of(host));
             self.processes.insert(process(host, pid));
@@ -81,12 +86,21 @@ impl Devices {
 
     /// Whether no line of the list is missing or cut.
     fn is_whole(&self) -> bool {
-        self.count() == u32::try_from(self.ranks.len()).ok()
+        let ranks = self.ranks.iter().chain(self.others.iter().map(|(_, rank)| rank));
+        ranks.max().is_some_and(|last| *last as usize + 1 == self.ranks.len() + self.others.len())
     }
 
     fn count(&self) -> Option<u32> {
+        if !self.others.is_empty() {
+            return u32::try_from(self.ranks.len()).ok().filter(|ranks| *ranks > 0);
+        }
         // A list with a missing line still has its last rank.
         self.ranks.last().and_then(|last| last.checked_add(1))
+    }
+
+    /// How many groups of ranks there are beside the first.
+    fn other_groups(&self) -> u64 {
+        self.others.iter().map(|(group, _)| group).collect::<BTreeSet<_>>().len() as u64
     }
 }
 
@@ -109,6 +123,8 @@ pub(super) struct RowSummary {
     pub(super) empty_rows: u64,
     pub(super) assumed_default_rows: u64,
     pub(super) whole_environment_rows: u64,
+    /// The most groups of ranks that measured beside the one whose times a table has.
+    pub(super) other_groups: u64,
 }
 
 /// The configuration that was requested for a run as a whole, and how that is known.
@@ -195,7 +211,9 @@ impl LoggedRun {
         }
         let mut origin = Origin::default();
         origin.library(family, self.library.as_deref().unwrap_or_default());
-        origin.launches(self.launches[0], self.launches[1]);
+        let other_groups = self.devices.other_groups();
+        origin.launches(&Launches { other_groups, ..self.launches });
+        told.other_groups = told.other_groups.max(other_groups);
         origin.timed(self.timing());
         origin.gpus(&self.devices.gpus);
         origin.environment(self.settings.transports().as_deref());
@@ -230,7 +248,8 @@ impl LoggedRun {
             let workload = Workload { collective: of, scale, size_bytes: row.size_bytes };
             match samples(row, &workload) {
                 Err(problem) => told.reading.problems.push(problem),
-                Ok([out_of_place, in_place]) => {
+                Ok(([out_of_place, in_place], left_out)) => {
+                    left_out.into_iter().for_each(|problem| told.reading.problems.push(problem));
                     let row = Row {
                         file,
                         line: u32::try_from(row.line).unwrap_or(u32::MAX),
@@ -410,8 +429,8 @@ fn has_wrong(row: &TableRow) -> bool {
     [row.in_place, row.out_of_place].iter().flatten().any(|printed| printed.wrong.is_some_and(|wrong| wrong > 0.0))
 }
 
-/// The measurements of a row, out of place and in place.
-fn samples(row: &TableRow, workload: &Workload) -> Result<[Option<Sample>; 2], Problem> {
+/// The measurements of a row, out of place and in place, and the problem of the one of them that was left out.
+fn samples(row: &TableRow, workload: &Workload) -> Result<([Option<Sample>; 2], Option<Problem>), Problem> {
     let counted = u128::from(row.count) * u128::from(row.datatype.bytes);
     let parts = u128::from(workload.scale.ranks);
     // The printed size is rounded so that all ranks have equal parts: 64 bytes per rank are allowed for that.
@@ -421,9 +440,6 @@ fn samples(row: &TableRow, workload: &Workload) -> Result<[Option<Sample>; 2], P
     }
     let sample = |printed: Option<Printed>| -> Result<Option<Sample>, Problem> {
         let Some(Printed { time_us, algbw_gbps, busbw_gbps, .. }) = printed else { return Ok(None) };
-        if time_us <= 0.0 || algbw_gbps < 0.0 || busbw_gbps < 0.0 {
-            return Err(problem(row, "time", "is not a time above zero; the row was left out"));
-        }
         let numbers = SampleNumbers {
             time_us: Some(time_us),
             algbw_gbps: Some(algbw_gbps),
@@ -435,7 +451,22 @@ fn samples(row: &TableRow, workload: &Workload) -> Result<[Option<Sample>; 2], P
             Problem::new(row.line, column, &number.to_string(), format!("{}; the row was left out", doubt.expected))
         })
     };
-    Ok([sample(row.out_of_place)?, sample(row.in_place)?])
+    let is_timed = |printed: &Printed| printed.time_us > 0.0 && printed.algbw_gbps >= 0.0 && printed.busbw_gbps >= 0.0;
+    let placements = [row.out_of_place, row.in_place].map(|printed| printed.filter(is_timed));
+    let left_out = [("out-of-place time", row.out_of_place), ("in-place time", row.in_place)]
+        .into_iter()
+        .find_map(|(column, printed)| Some((column, printed.filter(|printed| !is_timed(printed))?)))
+        .map(|(column, printed)| {
+            let what = if placements == [None; 2] { "row" } else { "placement" };
+            let expected = format!("is not a time above zero with its bandwidths; the {what} was left out");
+            Problem::new(row.line, column, &printed.time_us.to_string().to_lowercase(), expected)
+        });
+    if placements == [None; 2]
+        && let Some(problem) = left_out
+    {
+        return Err(problem);
+    }
+    Ok(([sample(placements[0])?, sample(placements[1])?], left_out))
 }
 
 /// A problem with one number of a row, or with the row.

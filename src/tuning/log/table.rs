@@ -212,11 +212,13 @@ impl Shape {
         let rank = |w: &str| w.parse::<i64>().ok().map(|rank| u32::try_from(rank).ok());
         let root = if self.root { cells.parse("root", rank, "is not a rank")? } else { None };
         let mut printed = || -> Result<Option<Printed>, Fault> {
-            // A placement that did not run has no time.
-            if cells.words.as_slice().first().is_some_and(|word| is_missing(word)) {
+            if let Some(word) = cells.words.as_slice().first().filter(|word| is_missing(word)) {
+                // A placement that did not run has no time; one whose time is not a number ran.
+                let is_nan = word.to_ascii_lowercase().contains("nan");
                 let width = if self.per_iteration { 8 } else { 4 };
                 cells.words.by_ref().take(width).for_each(drop);
-                return Ok(None);
+                let none = Printed { time_us: f64::NAN, algbw_gbps: f64::NAN, busbw_gbps: f64::NAN, wrong: None };
+                return Ok(is_nan.then_some(none));
             }
             let printed = Printed {
                 time_us: cells.number("time")?,

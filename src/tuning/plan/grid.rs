@@ -7,6 +7,7 @@ use crate::{
     math::{ln, log2},
     order::{CompactCollect, CompactSort},
     tuning::{
+        aggregate::Point,
         baselines::BusbwCurve,
         support::{SupportMatrix, SupportOutcome},
         sweep::Sweep,
@@ -53,10 +54,12 @@ impl Grid {
         channels: &[u32],
         tried: &[Algorithm],
     ) -> Self {
-        let points = sweep.points_of(collective, scale);
+        // What no library runs can't be launched either: what was measured under its name is something else.
+        let points: Vec<&Point> =
+            sweep.points_of(collective, scale).iter().filter(|point| !point.is_impossible()).collect();
         let is_direct = |c: &Configuration| c.algorithm == Algorithm::Direct;
         let defaults = sweep.defaults_of(collective, scale);
-        let mut sizes: Vec<u64> = points.iter().chain(defaults).map(|p| p.workload.size_bytes).collect();
+        let mut sizes: Vec<u64> = points.iter().copied().chain(defaults).map(|p| p.workload.size_bytes).collect();
         sizes.compact_sort();
         sizes.dedup();
         if sizes.len() > MAX_SIZES {
@@ -65,7 +68,7 @@ impl Grid {
         let mut launches: BTreeSet<Configuration> = points.iter().map(|p| p.configuration).compact_collect();
         let others = launches.is_empty() || launches.iter().any(|c| !is_direct(c));
         launches.retain(|c| !others || !is_direct(c));
-        let most = points.iter().chain(defaults).map(|p| p.configuration.channels).max().filter(|most| *most > 0);
+        let most = points.iter().copied().chain(defaults).map(|p| p.configuration.channels).max().filter(|most| *most > 0);
         let most = most.unwrap_or(if points.is_empty() { UNKNOWN_MOST } else { 0 });
         let ladder = LADDER.into_iter().filter(|count| channels.is_empty() && *count <= most);
         let counts: BTreeSet<u32> = ladder

@@ -46,20 +46,43 @@ impl<'a> RuleChooser<'a> {
     /// The configuration that the rule for a size asks for; `None` where the default is kept, or nothing is known that
     /// could be asked for.
     pub(super) fn written(&self, recommendation: &Recommendation, warn: &mut dyn FnMut(String)) -> Option<WrittenRule> {
-        let workload = recommendation.workload;
+        let workload = &recommendation.workload;
         let choice = self.choice(recommendation, warn)?;
-        match written(choice, workload, self.support, self.reader) {
+        match self.rule(choice, workload) {
             Ok(written) => Some(written),
             Err(why) => {
                 warn(why);
-                None
+                let instead = self.best_forced(workload).filter(|_| !self.reader.behaviour().keeps_default)?;
+                self.rule(instead.configuration, workload).ok()
             }
         }
     }
 
+    fn rule(&self, choice: Configuration, workload: &Workload) -> Result<WrittenRule, String> {
+        written(choice, *workload, self.support, self.reader)
+    }
+
+    /// The highest measurement that a rule of this reader may ask for: what no library runs, what nobody can ask for
+    /// and counts that are read from a negative byte are left out.
+    fn best_forced(&self, workload: &Workload) -> Option<&'a Point> {
+        let can_ask = |point: &&Point| !point.marks.wrapped_channels && self.rule(point.configuration, workload).is_ok();
+        best(self.sweep.points_at(workload).iter().filter(can_ask))
+    }
+
+    /// By how much the best that a rule can ask for is slower than the default, in per cent of it (below zero), where
+    /// that is more than noise and the rounding of what was printed.
+    pub(super) fn loss(&self, recommendation: &Recommendation, level: f64) -> Option<f64> {
+        let default = self.sweep.default_at(&recommendation.workload)?;
+        let best = self.best_forced(&recommendation.workload)?;
+        let pct = |best: f64, default: f64| (best / default - 1.0) * 100.0;
+        let at_best = pct(printed::range(best.busbw_gbps).1, printed::range(default.busbw_gbps).0);
+        let is_slower = at_best < -noise_pct(recommendation, best, default, level);
+        is_slower.then(|| pct(best.busbw_gbps, default.busbw_gbps))
+    }
+
     fn choice(&self, recommendation: &Recommendation, warn: &mut dyn FnMut(String)) -> Option<Configuration> {
         let keeps_default = self.reader.behaviour().keeps_default;
-        let measured = best_forced(self.sweep, &recommendation.workload);
+        let measured = self.best_forced(&recommendation.workload);
         let choice = match recommendation.decision {
             Decision::Deploy | Decision::NoDefault => recommendation.configuration?,
             Decision::KeepDefault { .. } | Decision::MeasureFirst if !keeps_default => measured?.configuration,
@@ -78,22 +101,6 @@ impl<'a> RuleChooser<'a> {
         warn(format!("{choice} has more channels than the most that were measured at this scale, {most}; {what}"));
         instead.map(|point| point.configuration)
     }
-}
-
-/// The highest measurement that a rule may ask for: counts that are read from a negative byte are left out.
-fn best_forced<'a>(sweep: &'a Sweep, workload: &Workload) -> Option<&'a Point> {
-    best(sweep.points_at(workload).iter().filter(|point| !point.marks.wrapped_channels))
-}
-
-/// By how much the best forced configuration is slower than the default, in per cent of it (below zero), where that is
-/// more than noise and the rounding of what was printed.
-pub(super) fn loss(recommendation: &Recommendation, sweep: &Sweep, level: f64) -> Option<f64> {
-    let default = sweep.default_at(&recommendation.workload)?;
-    let best = best_forced(sweep, &recommendation.workload)?;
-    let pct = |best: f64, default: f64| (best / default - 1.0) * 100.0;
-    let at_best = pct(printed::range(best.busbw_gbps).1, printed::range(default.busbw_gbps).0);
-    let is_slower = at_best < -noise_pct(recommendation, best, default, level);
-    is_slower.then(|| pct(best.busbw_gbps, default.busbw_gbps))
 }
 
 /// The difference of two medians that noise alone explains, in per cent: from the noise of a run where it is known,

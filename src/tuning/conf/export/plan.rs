@@ -2,7 +2,7 @@
 
 use super::{
     ExportInput, ExportOptions, Refusal, SizeRangeEffect,
-    choice::{RuleChooser, WrittenRule, loss},
+    choice::{RuleChooser, WrittenRule},
 };
 use crate::{
     collective::{Collective, Scale, Workload},
@@ -63,15 +63,16 @@ pub(super) fn plans(
     let mut plans = Vec::new();
     let mut losses: Vec<(Workload, f64)> = Vec::new();
     for group in sorted.chunk_by(|a, b| key(a) == key(b)) {
-        let (collective, _) = key(group[0]);
+        let (collective, scale) = key(group[0]);
         if !COLLECTIVES.iter().any(|(_, known)| *known == collective) {
             warnings.push(format!("{collective} takes no rule: a tuner is not asked about it"));
             continue;
         }
+        let chooser = RuleChooser::new(basis.sweep, support, options.reader, collective, scale);
         if !options.reader.behaviour().keeps_default {
-            losses.extend(group.iter().filter_map(|r| Some((r.workload, loss(r, basis.sweep, basis.level)?))));
+            losses.extend(group.iter().filter_map(|r| Some((r.workload, chooser.loss(r, basis.level)?))));
         }
-        plans.push(plan(group, basis, support, options, warnings));
+        plans.push(plan(group, &chooser, basis, options, warnings));
     }
     let is_unforced = |plan: &&Plan| !options.reader.behaviour().keeps_default && plan.spans.is_empty();
     let unforced: Vec<(Scale, Collective)> =
@@ -95,13 +96,12 @@ fn key(recommendation: &Recommendation) -> (Collective, Scale) {
 
 fn plan(
     group: &[&Recommendation],
+    chooser: &RuleChooser<'_>,
     basis: &ExportInput<'_>,
-    support: &SupportMatrix,
     options: &ExportOptions,
     warnings: &mut Vec<String>,
 ) -> Plan {
     let (collective, scale) = key(group[0]);
-    let chooser = RuleChooser::new(basis.sweep, support, options.reader, collective, scale);
     let keeps_default = options.reader.behaviour().keeps_default;
     let mut spans: Vec<Span> = Vec::new();
     let mut kept = Vec::new();

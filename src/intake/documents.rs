@@ -110,7 +110,7 @@ pub(super) fn campaign(json: &str) -> Option<Result<(Outcome, FileContent)>> {
         return Some(match Journal::parse(json) {
             Err(error) => Err(format!("can't be used: {error}")),
             Ok(journal) => {
-                let note = "The logs of its launches are measurements: open them with it (logs/)".to_owned();
+                let note = "It holds no measurements: the logs of its launches do (logs/)".to_owned();
                 let holds = count(journal.entries.len() as u64, "launch");
                 let outcome = Outcome::known("journal of a campaign", holds, Problems::default(), vec![note]);
                 Ok((outcome, FileContent::Journal(journal)))

@@ -116,6 +116,8 @@ pub struct Documents {
     pub comparisons: Vec<(u32, String)>,
     /// The numbers of the logs of campaigns from which comparisons were made.
     pub compared_logs: Vec<u32>,
+    /// Why logs of arms make no comparison, a sentence for each collective and scale.
+    pub uncompared: Vec<String>,
     /// Tables that are only shown.
     pub listings: Vec<(u32, Listing)>,
     /// The journals of campaigns: each launch and what it brought.
@@ -347,11 +349,13 @@ pub fn read_set(
         opened.files.push(report);
     }
     let by_number: Vec<(u32, &str)> = names.iter().map(|name| (name.id, name.name.as_str())).collect();
+    let mut copies = take_out_copies(&opened.files, &mut opened.rows);
     let taken = ab::arms::take(&mut opened.rows, &origins, &by_number);
     opened.documents.comparisons.extend(taken.texts);
     opened.documents.compared_logs = taken.files;
+    opened.documents.uncompared = taken.lacking;
+    copies.extend(taken.notes);
     opened.wrong_values = wrong_values::take_out(&mut opened.rows);
-    let mut copies = take_out_copies(&opened.files, &mut opened.rows);
     copies.extend(take_out_medians(&opened.files, &mut opened.rows));
     let name = |file: u16| {
         let named = opened.files.iter().find(|report| report.number() == file);

@@ -120,7 +120,13 @@ impl AbPlan {
         }
         let (collective, scale, sizes) = (asked.collective, asked.launched_scale()?, Sizes { first: min, last: max });
         // The file of the cluster need not be here.
-        if let Ok(bytes) = fs::read(&conf) {
+        let read_here = fs::read(&conf);
+        if let Err(error) = &read_here {
+            let what =
+                format!("{conf} can't be read here ({error}), so its rules are not checked; the script needs it");
+            terminal::say("note", &what);
+        }
+        if let Ok(bytes) = read_here {
             let rules = read(&bytes, readers_of(&bytes)[0]);
             let [nodes, ranks] = [scale.nodes, scale.ranks].map(i64::from);
             let is_here = |rule: &Rule| rule.nodes.contains(nodes) && (rule.per_rank || rule.ranks.contains(ranks));
@@ -142,6 +148,9 @@ impl Ab {
         let limits = Limits { confidence, min_gain_pct, max_loss_pct };
         let question = AbQuestion { collective: self.collective, ranks: self.ranks, limits, ..AbQuestion::default() };
         let comparisons = &opened.documents.comparisons;
+        if let (true, Some(why)) = (comparisons.is_empty(), opened.documents.uncompared.first()) {
+            return refuse(why.clone());
+        }
         if comparisons.is_empty() {
             return refuse(
                 "there is nothing to compare: give per_size_stats.csv, or the logs of a campaign, whose names tell the arm \

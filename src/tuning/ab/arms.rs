@@ -3,17 +3,19 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use super::{
-    read::{BALANCED, COLLECTIVE, DIFFER, EMPTY, RANKS, TIMED, WRONG},
+    read::{BALANCED, COLLECTIVE, DIFFER, EMPTY, NOTE, RANKS, TIMED, WRONG},
     script::AbArm,
 };
 use crate::{
     collective::{Collective, Scale},
     order::{CompactCollect, CompactSort},
+    text::excerpt,
     tuning::{
         aggregate::Target,
         origin::{Aspect, Origins},
         read::Row,
     },
+    units::count,
 };
 
 /// Runs of one arm at one size: busbw in GB/s by file and line.
@@ -29,6 +31,8 @@ struct LoggedCampaign {
     origins: Vec<(AbArm, u16)>,
     /// The arms with the sizes at which wrong values came out of a run, in bytes.
     wrong: Vec<(AbArm, u64)>,
+    /// Logs that were left out as copies of others, a sentence each.
+    copies: Vec<String>,
 }
 
 fn add<T: PartialEq>(all: &mut Vec<T>, one: T) {
@@ -80,6 +84,40 @@ pub struct TakenComparisons {
     pub texts: Vec<(u32, String)>,
     /// The numbers of all files that are part of one.
     pub files: Vec<u32>,
+    /// What became of logs of the arms with a tuner file, and of copies, a sentence each.
+    pub notes: Vec<String>,
+    /// Why logs of arms make no comparison, a sentence for each collective and scale.
+    pub lacking: Vec<String>,
+}
+
+/// Takes out logs of arms whose launch stands in another log as well: most of its rows have the workload and both times
+/// of rows there. A launch that counts twice would make chance look like evidence. Answers which are left out, each
+/// with the log that has the same launch.
+fn take_out_copies(rows: &mut Vec<Row>, arm_of: &BTreeMap<u32, (AbArm, u32)>) -> Vec<(u16, u16)> {
+    /// Fewer rows may have equal times by chance.
+    const LEAST: usize = 2;
+    let times = |row: &Row| {
+        let times = [row.in_place?.time_us?, row.out_of_place?.time_us?].map(f64::to_bits);
+        arm_of.contains_key(&u32::from(row.file)).then_some((row.workload, times))
+    };
+    let mut first: BTreeMap<_, u16> = BTreeMap::new();
+    let mut same: BTreeMap<(u16, u16), usize> = BTreeMap::new();
+    for row in rows.iter() {
+        let Some(key) = times(row) else { continue };
+        let file = *first.entry(key).or_insert(row.file);
+        if file != row.file {
+            *same.entry((row.file, file)).or_default() += 1;
+        }
+    }
+    let mut rows_of: BTreeMap<u16, usize> = BTreeMap::new();
+    rows.iter().for_each(|row| *rows_of.entry(row.file).or_default() += 1);
+    let is_copy = |(pair, found): &(&(u16, u16), &usize)| {
+        let all = rows_of.get(&pair.0).copied().unwrap_or_default();
+        **found >= LEAST.min(all) && **found * 2 > all
+    };
+    let copies: Vec<(u16, u16)> = same.iter().filter(is_copy).map(|(pair, _)| *pair).collect();
+    rows.retain(|row| copies.iter().all(|(file, _)| *file != row.file));
+    copies
 }
 
 /// Takes the arms' rows out of those of a sweep. The default's stay in it as well; what ran with a tuner file is no
@@ -89,6 +127,21 @@ pub fn take(rows: &mut Vec<Row>, origins: &Origins, names: &[(u32, &str)]) -> Ta
     let arm_of: BTreeMap<u32, (AbArm, u32)> =
         names.iter().filter_map(|(id, name)| Some((*id, AbArm::and_repeat_of_name(name)?))).compact_collect();
     let mut campaigns: BTreeMap<(Collective, Scale), LoggedCampaign> = BTreeMap::new();
+    let name = |file: u16| {
+        let named = names.iter().find(|(id, _)| *id == u32::from(file)).map_or("", |(_, name)| *name);
+        excerpt(named)
+    };
+    let of_file: BTreeMap<u16, (Collective, Scale)> =
+        rows.iter().map(|row| (row.file, (row.workload.collective, row.workload.scale))).compact_collect();
+    let mut taken = TakenComparisons::default();
+    let is_ab = arm_of.values().any(|(arm, _)| *arm != AbArm::Default);
+    for (file, of) in if is_ab { take_out_copies(rows, &arm_of) } else { Vec::new() } {
+        let note = format!("{} holds the launch of {} again: counted once", name(file), name(of));
+        if let Some(key) = of_file.get(&file) {
+            campaigns.entry(*key).or_default().copies.push(note.clone());
+        }
+        taken.notes.push(note);
+    }
     rows.retain(|row| {
         let Some((arm, repeat)) = arm_of.get(&u32::from(row.file)) else { return true };
         if let Some(sample) = row.in_place.or(row.out_of_place) {
@@ -104,10 +157,28 @@ pub fn take(rows: &mut Vec<Row>, origins: &Origins, names: &[(u32, &str)]) -> Ta
         }
         *arm == AbArm::Default
     });
-    let mut taken = TakenComparisons::default();
     for ((collective, scale), campaign) in campaigns {
         let files = |arm: AbArm| campaign.files.iter().filter(move |(of, _)| *of == arm).map(|(_, file)| *file);
         let has = |arm: AbArm| files(arm).next().is_some();
+        let with_file = files(AbArm::Conf).count() + files(AbArm::Empty).count();
+        if with_file > 0 {
+            let logs = count(with_file as u64, "log");
+            let of = format!("{collective} on {scale}: {logs} of the arms conf and empty");
+            taken
+                .notes
+                .push(format!("{of} ran with a tuner file and say nothing of the default: only an A/B uses them"));
+            if !has(AbArm::Default) {
+                taken.lacking.push(format!(
+                    "{of}, and no log of the arm default of this collective and scale: there is nothing to compare them \
+                     with"
+                ));
+            }
+        } else if has(AbArm::Default) {
+            let logs = count(files(AbArm::Default).count() as u64, "log");
+            taken.lacking.push(format!(
+                "{collective} on {scale}: {logs} of the arm default, and none of an arm with a tuner file (conf, empty)"
+            ));
+        }
         for arm in [AbArm::Conf, AbArm::Empty].into_iter().filter(|arm| has(*arm) && has(AbArm::Default)) {
             taken.files.extend(files(AbArm::Default).chain(files(arm)));
             let first = files(arm).min().unwrap_or_default();
@@ -122,6 +193,9 @@ fn text((collective, scale): (Collective, Scale), arm: AbArm, of: &LoggedCampaig
     if arm == AbArm::Empty {
         text += EMPTY;
         text.push('\n');
+    }
+    for copy in &of.copies {
+        text += &format!("{NOTE}{copy}\n");
     }
     let differences = of.differences(arm, origins);
     if !differences.is_empty() {

@@ -86,6 +86,8 @@ pub struct MeasuredCampaign {
     pub differences: String,
     /// How each arm was timed, in words, where they were timed differently; empty where they agree or don't say it.
     pub timings: String,
+    /// What is to be known of its logs, a sentence each.
+    pub notes: Vec<String>,
     /// The file has the medians of both arms and not their runs, as older ones do: each arm counts as one run.
     pub has_medians_only: bool,
     /// Lines that were left out, and printed statistics that the runs contradict.
@@ -140,6 +142,7 @@ pub(super) const BALANCED: &str = "# the arms ran in a balanced order";
 pub(super) const WRONG: &str = "# wrong values with the tuner file at: ";
 pub(super) const DIFFER: &str = "# the arms differ in: ";
 pub(super) const TIMED: &str = "# the arms were timed with: ";
+pub(super) const NOTE: &str = "# note: ";
 pub(super) const EMPTY: &str = "# the second arm is the plugin with an empty tuner file";
 
 /// Reads a per-size file, whatever its bytes are.
@@ -150,6 +153,7 @@ pub fn read(text: &str) -> MeasuredCampaign {
         out.is_balanced |= line == BALANCED;
         out.is_empty_conf |= line == EMPTY;
         out.wrong_bytes.extend(line.strip_prefix(WRONG).and_then(|size| size.parse::<u64>().ok()));
+        out.notes.extend(line.strip_prefix(NOTE).map(str::to_owned));
         out.differences.push_str(line.strip_prefix(DIFFER).unwrap_or_default());
         out.timings.push_str(line.strip_prefix(TIMED).unwrap_or_default());
         out.collective = out.collective.or_else(|| Collective::parse(line.strip_prefix(COLLECTIVE)?));

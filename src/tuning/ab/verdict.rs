@@ -124,7 +124,7 @@ pub fn judge(
         }
         holding.iter().for_each(|index| in_reach[*index].push(trial));
     }
-    let mut notes = notes(campaign);
+    let mut notes = [campaign.notes.clone(), notes(campaign)].concat();
     if !campaign.timings.is_empty() {
         notes.push(format!(
             "The arms were timed with other options, {} ({TIMING_OPTIONS}): a gain may be one of the options",

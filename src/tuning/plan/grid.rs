@@ -68,7 +68,8 @@ impl Grid {
         let mut launches: BTreeSet<Configuration> = points.iter().map(|p| p.configuration).compact_collect();
         let others = launches.is_empty() || launches.iter().any(|c| !is_direct(c));
         launches.retain(|c| !others || !is_direct(c));
-        let most = points.iter().copied().chain(defaults).map(|p| p.configuration.channels).max().filter(|most| *most > 0);
+        let most =
+            points.iter().copied().chain(defaults).map(|p| p.configuration.channels).max().filter(|most| *most > 0);
         let most = most.unwrap_or(if points.is_empty() { UNKNOWN_MOST } else { 0 });
         let ladder = LADDER.into_iter().filter(|count| channels.is_empty() && *count <= most);
         let counts: BTreeSet<u32> = ladder

@@ -65,7 +65,8 @@ impl<'a> RuleChooser<'a> {
     /// The highest measurement that a rule of this reader may ask for: what no library runs, what nobody can ask for
     /// and counts that are read from a negative byte are left out.
     fn best_forced(&self, workload: &Workload) -> Option<&'a Point> {
-        let can_ask = |point: &&Point| !point.marks.wrapped_channels && self.rule(point.configuration, workload).is_ok();
+        let can_ask =
+            |point: &&Point| !point.marks.wrapped_channels && self.rule(point.configuration, workload).is_ok();
         best(self.sweep.points_at(workload).iter().filter(can_ask))
     }
 

@@ -161,6 +161,26 @@ impl Rule {
     }
 }
 
+/// That rules hold under conditions that the calls of a job are taken to meet or not to meet, in a sentence without a
+/// full stop; `None` where no rule has such a condition.
+pub fn conditions(rules: &[Rule]) -> Option<String> {
+    const LISTED: usize = 8;
+    let mut lines: Vec<u32> =
+        rules.iter().filter(|rule| rule.pipe_ops != -1 || rule.reg_buff != -1).map(|rule| rule.line).collect();
+    lines.dedup();
+    let words: Vec<String> = lines.iter().take(LISTED).map(u32::to_string).collect();
+    let more = lines.len().saturating_sub(LISTED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!words.is_empty()).then(|| {
+        format!(
+            "Lines {}{more} of the tuner file hold by numPipeOps or regBuff: calls are taken to be by themselves \
+             (numPipeOps {PIPE_OPS}) and on buffers that are not registered (regBuff {REG_BUFF}). Where a job aggregates \
+             calls or registers buffers, other lines decide",
+            words.join(", ")
+        )
+    })
+}
+
 /// `numPipeOps` of a collective that is not aggregated with others.
 pub const PIPE_OPS: u32 = 1;
 /// `regBuff` of a collective on buffers that are not registered.

@@ -3,7 +3,7 @@
 use collectune::{
     collective::{Collective, Scale},
     tuning::{
-        conf::{Reader, read},
+        conf::{Reader, lint, read},
         data_type::DataType,
         platform::{Gpu, Library, Version},
         reach::{JobPlace, ListedCall, Path, PathEvidence, Reach, ReachLine, ReachQuestion, ReachReader, listing},
@@ -532,11 +532,14 @@ fn a_real_log_of_torn_lines_with_shared_data() {
     let decisions = text.matches(" Bytes -> Algo ").count() as u64;
     let reach = reach_of(&[("debug.log", text)], &ReachQuestion::default());
     assert_eq!((reach.library, reach.version), (Some(Library::Rccl), Some(Version::release(2, 26, 6))));
-    assert_eq!(reach.total.calls, of_rank_0 as u64);
-    assert!(reach.counts.other_ranks_calls > reach.total.calls && reach.counts.decision_lines <= decisions);
+    // Its lines begin at the 1,075th call; another rank has all.
+    let of_rank_1 = reach.total.calls;
+    assert_eq!((of_rank_0 as u64 + reach.counts.missing_calls, reach.total.reached_calls < of_rank_1 / 4), (of_rank_1, true));
+    assert_eq!(of_rank_1, 1418);
+    assert!(reach.counts.other_ranks_calls >= of_rank_1 && reach.counts.decision_lines <= decisions);
     // Its tuner is the library's own. The last call's decision may be cut off.
     let calls = |path: Path| reach.total.paths.iter().find(|of| of.path == path).map_or(0, |of| of.calls);
-    assert!(calls(Path::Library) * 20 >= reach.total.calls * 19, "{:?}", reach.total);
+    assert!(calls(Path::Library) * 20 >= of_rank_0 as u64 * 19, "{:?}", reach.total);
     assert!(reach.lines.iter().all(|line| line.collective == Collective::AllReduce));
     // The nodes stand in the line of another rank alone.
     assert_eq!((reach.communicators[0].ranks, reach.communicators[0].nodes), (Some(16), Some(2)));
@@ -582,4 +585,32 @@ proptest! {
         reader.text("any", &format!("{header}{text}"));
         adds_up(&reader.reach(&mi355x(&[])));
     }
+}
+
+#[test]
+fn calls_that_rank_0_lacks_are_counted_and_not_known() {
+    let of_rank = |pid: u32, calls: usize| began(pid, pid - 100, 8, 1) + &called(pid, "AllReduce", 1024, 8).repeat(calls);
+    let decided = decided(100, "AllReduce", 2048, RING_LL);
+    let reach = of_log(&[of_rank(101, 5), of_rank(102, 3), of_rank(100, 2), decided.repeat(2)]);
+    adds_up(&reach);
+    assert_eq!((reach.total.calls, reach.counts.missing_calls), (5, 3));
+    assert_eq!(reach.total.reached_calls, 2);
+    assert!(reach.notes.iter().any(|note| note.starts_with("3 calls that another rank logged")), "{:?}", reach.notes);
+    // Two communicators of as many ranks: nothing says to which a rank belongs.
+    let second = of_rank(101, 5) + &began(110, 0, 8, 1) + &called(110, "AllReduce", 1024, 8);
+    assert_eq!(of_log(&[second, of_rank(100, 2)]).counts.missing_calls, 0);
+}
+
+#[test]
+fn rules_that_hold_by_registration_or_aggregation_are_named() {
+    let conf = "allreduce,0,1048576,ring,ll,4,-1,-1,-1,1\nallreduce,0,1048576,tree,ll,8,-1,-1\n";
+    let rules = read(conf.as_bytes(), Reader::Example);
+    let question = ReachQuestion { rules: Some((rules, Reader::Example)), ..ReachQuestion::default() };
+    let reach = reach_of(&[("job.log", began(100, 0, 8, 1) + &called(100, "AllReduce", 1024, 8))], &question);
+    assert_eq!(reach.lines[0].rule, Some(2));
+    let note = reach.notes.iter().find(|note| note.contains("numPipeOps or regBuff")).unwrap();
+    assert!(note.starts_with("Lines 1 of the tuner file") && note.contains("regBuff 0"), "{note}");
+    let found = lint::lint(conf.as_bytes(), Reader::Example, &Default::default(), None);
+    let told: Vec<u32> = found.iter().filter(|of| of.message.contains("buffers with regBuff 1 only")).map(|of| of.line).collect();
+    assert_eq!(told, [1]);
 }

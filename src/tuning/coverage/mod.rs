@@ -16,7 +16,7 @@ use super::{
         choose::{Effect, choose},
         expect::{Expectations, Expected, Predict},
         reader::Reader,
-        rule::Rule,
+        rule::{Rule, conditions},
         words::COLLECTIVES,
     },
     job::{CollectiveCall, JobLog},
@@ -321,6 +321,7 @@ pub fn coverage(
             "the default was measured at none of these scales and sizes: what they cost now is not known".to_owned(),
         );
     }
+    notes.extend(rules.and_then(conditions));
     notes.extend(scales.guessed(&lines));
     let total = total(&lines, rules.is_some());
     Ok(CoverageAnswer {

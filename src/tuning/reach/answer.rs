@@ -6,8 +6,8 @@ use super::{
     call_list::ListedCall,
     conditions::{self, Surroundings},
     job_place::{JobPlace, JobVariable},
-    join::{CallOutcome, JoinedLogs, LoadedTuner, Scope, SeenCall, Told, total},
-    result::{Path, PathEvidence, PathTotal, Reach, ReachCommunicator, ReachLine, ReachTotal},
+    join::{CallOutcome, JoinedLogs, LoadedTuner, RankOfCommunicator, Scope, SeenCall, Told, total},
+    result::{Path, PathEvidence, PathTotal, Place, Reach, ReachCommunicator, ReachLine, ReachTotal},
     words,
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
             Reader,
             choose::{Effect, Entry, choose},
             reader::Channels,
-            rule::Rule,
+            rule::{Rule, conditions as conditions_of},
         },
         log::{lines::Answer, words_for},
         platform::{Gpu, Library, Platform},
@@ -181,6 +181,26 @@ pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &Rea
             };
             collected.add(key, sum);
         }
+        if !is_rank_assumed {
+            let at = |call: &SeenCall, bytes: u64| {
+                let conf = conf.as_ref().zip(scale).map(|(conf, scale)| conf.answer(call.collective, scale, bytes));
+                (conf.as_ref().and_then(|answer| answer.rule), conf.map(|answer| answer.effect.to_string()))
+            };
+            for (call, size_bytes, calls, place) in missing(&logs, &counted, *index) {
+                logs.counts.missing_calls += calls;
+                let (rule, conf_answer) = at(&call, size_bytes);
+                let key = LineKey {
+                    communicator,
+                    collective: call.collective,
+                    size_bytes: Some(size_bytes),
+                    is_per_rank: false,
+                    path: Path::Unknown,
+                    ran: None,
+                    rule,
+                };
+                collected.add(key, LineSum { calls, grouped_calls: 0, evidence: PathEvidence::Line(place), conf_answer });
+            }
+        }
     }
     let others = (0..logs.communicators.len()).filter(|index| counted.iter().all(|(known, _)| known != index));
     logs.counts.other_ranks_calls =
@@ -208,6 +228,7 @@ pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &Rea
             count(limited_calls, "call")
         ));
     }
+    reach.notes.extend(question.rules.as_ref().and_then(|(rules, _)| conditions_of(rules)));
     reach.notes.extend(unread_variables(&question.on));
     reach.switch_on = words::switch_on(&logs, &reach, &at, !listed.is_empty());
     reach.headline = words::headline(&reach.total);
@@ -314,6 +335,40 @@ fn counted(logs: &JoinedLogs) -> Vec<(usize, bool)> {
     }
     counted.compact_sort();
     counted
+}
+
+/// Calls that another rank of a communicator logged more often than its rank 0, whose lines are torn or begin later:
+/// collective and bytes, how many more the rank with the most has, and where one stands. Every rank takes part in every
+/// collective. None where several communicators have as many ranks: nothing says to which a rank belongs.
+fn missing(logs: &JoinedLogs, counted: &[(usize, bool)], index: usize) -> Vec<(SeenCall, u64, u64, Place)> {
+    let own = &logs.communicators[index];
+    let is_alone = counted.iter().all(|(other, _)| *other == index || logs.communicators[*other].ranks != own.ranks);
+    let Some(ranks) = own.ranks.filter(|_| is_alone) else { return Vec::new() };
+    let sums = |rank: &RankOfCommunicator| {
+        let mut sums: BTreeMap<(Collective, u64), (SeenCall, u64, Place)> = BTreeMap::new();
+        for (call, (calls, place)) in rank.seen.iter().filter(|(call, _)| !call.collective.is_point_to_point()) {
+            let bytes = match call.scope {
+                Scope::Total => call.bytes,
+                Scope::Task => call.bytes.and_then(|bytes| total(call.collective, bytes, Some(ranks))),
+            };
+            if let Some(bytes) = bytes {
+                sums.entry((call.collective, bytes)).or_insert((*call, 0, *place)).1 += calls;
+            }
+        }
+        sums
+    };
+    let known = sums(own);
+    let mut most: BTreeMap<(Collective, u64), (SeenCall, u64, Place)> = BTreeMap::new();
+    let is_other = |rank: &&RankOfCommunicator| rank.ranks == own.ranks && rank.rank.is_some_and(|rank| rank != 0);
+    for (key, (call, calls, place)) in logs.communicators.iter().filter(is_other).flat_map(sums) {
+        let more = calls.saturating_sub(known.get(&key).map_or(0, |(_, calls, _)| *calls));
+        let entry = most.entry(key).or_insert((call, 0, place));
+        if more > entry.1 {
+            *entry = (call, more, place);
+        }
+    }
+    let of = |((_, bytes), (call, calls, place)): (_, (SeenCall, u64, Place))| (call, bytes, calls, place);
+    most.into_iter().filter(|(_, (_, calls, _))| *calls > 0).map(of).collect()
 }
 
 /// The nodes that all communicators of as many ranks have whose nodes a line says.

@@ -225,6 +225,9 @@ pub struct ReachCounts {
     pub call_lines: u64,
     /// Those of ranks other than 0, which are not counted as calls.
     pub other_ranks_calls: u64,
+    /// Calls that another rank of a communicator logged and its rank 0 did not; they are counted, on an unknown path.
+    #[serde(default)]
+    pub missing_calls: u64,
     /// Parts of calls: a `Recv` beside its `Send`, transfers of a direct all_gather, the inner half of a hierarchical
     /// one.
     pub parts: u64,
@@ -257,6 +260,7 @@ impl ReachCounts {
     pub(super) fn add(&mut self, other: &Self) {
         self.call_lines += other.call_lines;
         self.other_ranks_calls += other.other_ranks_calls;
+        self.missing_calls += other.missing_calls;
         self.parts += other.parts;
         self.decision_lines += other.decision_lines;
         self.decisions_without_call += other.decisions_without_call;

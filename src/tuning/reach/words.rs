@@ -103,6 +103,13 @@ pub(super) fn notes(
             count(counts.not_understood, "line")
         ));
     }
+    if counts.missing_calls > 0 {
+        notes.push(format!(
+            "{} that another rank logged are not in the lines of rank 0, which begin later or are torn: they are counted, \
+             and what ran is not known",
+            count(counts.missing_calls, "call")
+        ));
+    }
     for (name, number) in &counts.unknown_functions {
         notes.push(format!("{} of the function {name}, which is not known: in no total", count(*number, "call")));
     }

@@ -17,7 +17,7 @@ pub(super) use self::measured::{beside_default, most_channels};
 
 use super::{
     reader::Reader,
-    rule::{PieceContent, Rule, content},
+    rule::{PIPE_OPS, PieceContent, REG_BUFF, Rule, content},
     scan::{LONGEST_READ, Piece, fields as cut, pieces},
 };
 use crate::{
@@ -107,7 +107,7 @@ codes! {
     TrailingText = "trailing-text",
     /// A comment with blanks before it.
     CommentNotFirst = "comment-not-first",
-    /// A condition on registered buffers, which is not looked at.
+    /// A condition on registered buffers or aggregated calls: it is not looked at, or not known of a job.
     Registration = "registration",
     /// Sizes that rows of the library's own table decide, which any other tuner takes away.
     DisplacedTable = "displaced-table",
@@ -178,6 +178,7 @@ fn lint_on(
         Reader::Ncclx => ncclx::ncclx(bytes, support, &mut findings),
         Reader::Example | Reader::DnTuner | Reader::Rccl => as_c(bytes, support, &mut findings),
     };
+    conditions(&kept, &mut findings);
     ranges::ranges(&kept, support, sweep, &mut findings);
     neighbours::neighbours(&kept, &mut findings);
     if let Some(platform) = platform {
@@ -193,6 +194,23 @@ fn lint_on(
     found.retain(|of| of.code != Code::Substituted || !dead.contains(&of.line));
     found.compact_sort_by_key(|finding| (finding.line, finding.code));
     found
+}
+
+/// Names the lines that hold for some buffers or calls only, of which no sweep and no log of calls says anything.
+fn conditions(rules: &[Rule], findings: &mut LintFindings) {
+    for rule in rules {
+        let pipe_ops = (rule.pipe_ops != -1).then(|| format!("calls with numPipeOps {}", rule.pipe_ops));
+        let reg_buff = (rule.reg_buff != -1).then(|| format!("buffers with regBuff {}", rule.reg_buff));
+        let of: Vec<String> = pipe_ops.into_iter().chain(reg_buff).collect();
+        if !of.is_empty() {
+            let message = format!(
+                "the rule holds for {} only; without a word on them calls are taken to be by themselves (numPipeOps \
+                 {PIPE_OPS}), on buffers that are not registered (regBuff {REG_BUFF})",
+                of.join(" and ")
+            );
+            findings.push(rule.line, Code::Registration, Severity::Note, message);
+        }
+    }
 }
 
 /// Checks every line as the readers in C read it. Returns the rules that the reader keeps.

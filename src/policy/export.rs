@@ -8,7 +8,7 @@ use super::{
     file::{Choice, Entry, Evidence, Policy},
     key::Key,
     request::Settings,
-    result::{Decision, ExportError, KeyResult},
+    result::{Decision, ExportError, Flag, KeyResult},
 };
 use crate::{
     collective::{Collective, Scale},
@@ -41,6 +41,19 @@ fn places(results: &[KeyResult]) -> Vec<(KeyGroup, Vec<(Key, &KeyResult)>)> {
     let place = |key: &Key| (key.collective, key.scale, key.overlap);
     all.compact_sort_by_key(|(key, _)| (place(key), key.size_bytes));
     all.chunk_by(|a, b| place(&a.0) == place(&b.0)).map(|same| (place(&same[0].0), same.to_vec())).collect()
+}
+
+/// What to do before arms are deployed that took turns in one order; `None` where there are none.
+pub fn caveat(results: &[KeyResult]) -> Option<String> {
+    let is_open =
+        |of: &&KeyResult| matches!(of.decision, Decision::Deploy(_)) && of.flags.contains(&Flag::FixedTurns);
+    let keys = results.iter().filter(is_open).count();
+    (keys > 0).then(|| {
+        format!(
+            "At {} the arms took turns in one order: confirm the gain in whole runs with and without the arm.",
+            crate::units::count(keys as u64, "key")
+        )
+    })
 }
 
 /// The ranges of bands with the arm of each. A band whose keys have different arms is split at the larger size. `arm`
@@ -80,7 +93,8 @@ pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Resul
         if all.iter().any(|((_, _, of), _)| of.is_some()) {
             text += if overlap { "# for jobs that overlap\n" } else { "# for jobs without overlap\n" };
         }
-        let mut notes = Vec::new();
+        let mut notes = Vec::from_iter(caveat(results));
+        text.extend(notes.iter().map(|note| format!("# {note}\n")));
         let mut rules = String::new();
         for (place, keys) in &of_mode {
             let (collective, scale, _) = *place;

@@ -495,7 +495,52 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
     {
         return keep(format!("the weights are worth {:.0} lines, too few; keep auto.", estimate.ess));
     }
+    if let Some((calls, why)) = by_turns(pool, summaries, result.candidate.unwrap_or(0) as usize, comparison.gain_pct) {
+        return (
+            Decision::None,
+            format!(
+                "{gain}, {sure}; but the arms took turns in one order, {calls} calls a round, and {why}: what comes back in \
+                 the job after as many calls, such as the first call of each step, can't be told from an arm. Let turns be \
+                 drawn, or compare whole runs with and without the arm."
+            ),
+        );
+    }
     (Decision::Deploy(result.candidate.unwrap_or(0)), format!("{gain}, {sure}: deploy it."))
+}
+
+/// Why the gain of an arm can't be told from its turns, with the calls of a round; `None` where turns were drawn, or
+/// where `auto` and the arm have several places in a round and their calls differ by less than half of the gain from
+/// place to place.
+fn by_turns(pool: &Pool, summaries: &[Summary], candidate: usize, gain_pct: f64) -> Option<(usize, String)> {
+    /// Of two equal places of an arm one in a thousand is called different.
+    const CHANCE: f64 = 0.001;
+    const LEAST_OF_PLACE: f64 = 3.0;
+    let calls = pool.cycle()?;
+    for arm in [0, candidate] {
+        let mut places = vec![Statistics::default(); calls];
+        for of_log in pool.lines.chunk_by(|a, b| a.run == b.run) {
+            for (index, line) in of_log.iter().enumerate().filter(|(_, line)| line.arm == arm) {
+                places[index % calls].add(line.latency_ms);
+            }
+        }
+        places.retain(|place| place.n >= LEAST_OF_PLACE);
+        if places.len() < 2 {
+            return Some((calls, format!("{} always has the same turn", pool.arms[arm])));
+        }
+        places.sort_by(|a, b| a.mean.total_cmp(&b.mean));
+        let (low, high) = (places[0], places[places.len() - 1]);
+        let variance = |place: &Statistics| place.deviation() * place.deviation() / place.n;
+        let error = (variance(&low) + variance(&high)).sqrt();
+        let pairs = (places.len() * (places.len() - 1) / 2) as f64;
+        let apart = high.mean - low.mean;
+        let apart_pct = apart / summaries[0].mean * 100.0;
+        let is_found = apart > student::quantile(1.0 - CHANCE / 2.0 / pairs, low.n + high.n - 2.0) * error;
+        if is_found && apart_pct * 2.0 >= gain_pct {
+            let apart = bare(apart_pct);
+            return Some((calls, format!("calls of {} differ by {apart} from one turn to another", pool.arms[arm])));
+        }
+    }
+    None
 }
 
 /// What the estimates that weight lines by their propensities say against a decision by means. A strategy that prefers

@@ -251,8 +251,8 @@ impl PolicyStudy {
                 self.notes.extend(attributed.notes.iter().map(|note| format!("{name}: {note}")));
                 if attributed.how == Attribution::None {
                     self.notes.push(format!(
-                        "{name}: nothing says which arm ran: name it (the arm of the whole file, or arms that took turns and how \
-                         many calls came before the first line)"
+                        "{name}: nothing says which arm ran: name it (--arm or *The logs* on the page: the arm of the whole file, \
+                         or arms that took turns and how many calls came before the first line)"
                     ));
                 }
             } else {
@@ -295,11 +295,12 @@ impl PolicyStudy {
                 let mut policy = export::policy(&results, &self.settings, *generation);
                 // No log says anything about them.
                 policy.chunk_sizes = self.newest_policy().map_or_else(Vec::new, |newest| newest.chunk_sizes.clone());
-                let lost = export::changed_keys(&results, &policy).map_or_else(String::new, |lost| lost + " ");
+                let told = export::changed_keys(&results, &policy).into_iter().chain(export::caveat(&results));
+                let told: String = told.map(|sentence| sentence + " ").collect();
                 vec![TextFile {
                     name: "collectune.policy.json".to_owned(),
                     text: policy.text(),
-                    note: lost + "export COLLECTUNE_TUNER_POLICY=/absolute/path/collectune.policy.json",
+                    note: told + "export COLLECTUNE_TUNER_POLICY=/absolute/path/collectune.policy.json",
                 }]
             }
             Export::Script(command) => vec![export::script(&results, &self.settings, command)],

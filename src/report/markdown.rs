@@ -95,10 +95,21 @@ fn markdown_of(exhibit: &Exhibit) -> String {
 
 fn text_file(out: &mut Blocks, file: &TextFile) {
     out.folded(&file.name, |out| {
-        out.block(&line(&file.note));
-        // A fence ends at one as long as itself.
-        let longest = file.text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-        let fence = "`".repeat((longest + 1).max(3));
-        out.block(&format!("{fence}text\n{}\n{fence}", named_controls(file.text.trim_end_matches('\n'))));
+        // Lines of a shell stand in a note behind the reader's name.
+        match file.note.split_once(": ").filter(|(_, lines)| lines.contains('\n')) {
+            Some((whose, lines)) => {
+                out.block(&line(&format!("{whose}:")));
+                out.block(&fenced("sh", lines));
+            }
+            None => out.block(&line(&file.note)),
+        }
+        out.block(&fenced("text", &file.text));
     });
+}
+
+fn fenced(kind: &str, text: &str) -> String {
+    // A fence ends at one as long as itself.
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat((longest + 1).max(3));
+    format!("{fence}{kind}\n{}\n{fence}", named_controls(text.trim_end_matches('\n')))
 }

@@ -556,6 +556,16 @@ fn controls_are_shown_and_names_are_isolated() {
 }
 
 #[test]
+fn lines_of_a_shell_are_a_block_of_code_in_markdown() {
+    let mut report = filled("words", 1.0);
+    let note = "NVIDIA's example: # Of one line.\nexport NCCL_TUNER_CONFIG_FILE=/a/nccl_tuner.conf\n";
+    report.sections.iter_mut().flat_map(|section| &mut section.files).for_each(|file| file.note = note.to_owned());
+    let text = markdown::markdown(&report);
+    let block = "NVIDIA's example:\n\n```sh\n# Of one line.\nexport NCCL_TUNER_CONFIG_FILE=/a/nccl_tuner.conf\n```\n";
+    assert!(text.contains(block) && !text.contains("\\# Of one line."), "{text}");
+}
+
+#[test]
 fn nothing_is_left_out_that_was_not_there() {
     // A curve with a gap: its points are no numbers there.
     let mut report = filled("words", 1.0);

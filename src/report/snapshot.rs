@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
-    math::median,
+    math::{ascending, median},
     order::CompactSort,
 };
 
@@ -160,11 +160,20 @@ impl SnapshotGroup {
         self.measured_with.iter().any(|word| word == OUT_OF_PLACE)
     }
 
-    /// Whether another one holds the same runs, value by value.
+    /// Whether another one holds the same runs, value by value, in whatever order.
     pub fn has_runs_of(&self, other: &Self) -> bool {
-        let is_same = |(a, b): (&SnapshotSize, &SnapshotSize)| {
-            (a.size_bytes, &a.default, &a.measured) == (b.size_bytes, &b.default, &b.measured)
+        let in_order = |of: &Measurement| {
+            let mut of = of.clone();
+            if let SnapshotRuns::Each(runs) = &mut of.runs {
+                ascending(runs);
+            }
+            of
         };
+        let of = |at: &SnapshotSize| {
+            let measured: Vec<Measurement> = at.measured.iter().map(in_order).collect();
+            (at.size_bytes, at.default.as_ref().map(in_order), measured)
+        };
+        let is_same = |(a, b): (&SnapshotSize, &SnapshotSize)| of(a) == of(b);
         self.sizes.len() == other.sizes.len() && self.sizes.iter().zip(&other.sizes).all(is_same)
     }
 }

@@ -670,7 +670,22 @@ fn what_can_not_work_is_said_before_anything_is_spent() {
     assert!(unknown.contains("{host} is no placeholder"), "{unknown}");
     let p2p = with(&["--launcher", launcher, "--tests", &tests, "--collective", "sendrecv"]);
     assert!(p2p.contains("no tuner is asked about it"), "{p2p}");
+    let valid = ["--tests", &tests, "--collective", "all_reduce"];
+    let local = with(&[&["--launcher", "local"], &valid[..]].concat());
+    assert!(local.contains("--launcher local starts one process") && local.contains("--nodes has 2"), "{local}");
+    for (words, expected) in [
+        (["--library", "nccl", "--gpu", "gfx950"], "--gpu gfx950 runs RCCL, and --library says NCCL"),
+        (["--library", "rccl", "--gpu", "h100"], "--gpu sm_90 runs NCCL, and --library says RCCL"),
+        (["--library", "nccl", "--reader", "rccl"], "is a part of another library than NCCL"),
+    ] {
+        let refused = with(&[&["--launcher", launcher], &valid[..], &words[..]].concat());
+        assert!(refused.contains(expected), "{refused}");
+    }
     assert!(!cluster.path("other").exists());
+    let one_node = ["--nodes", "1", "--ranks", "8", "--arguments", "-g 4", "--dry-run"];
+    let dry = collectune(&[&["tune", "--launcher", "local"], &valid[..], &one_node].concat());
+    ended(&dry, 0);
+    assert!(text(&dry.stderr).contains("--arguments: -g is not used"), "{}", text(&dry.stderr));
     // The first launch fails: it is said, with the place of its output, and nothing else is launched.
     let broken = FakeCluster::new(&[("FAKE_CRASH", "default")]);
     let said = text(&broken.tune("campaign", &[]).stderr);

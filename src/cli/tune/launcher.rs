@@ -2,12 +2,15 @@
 
 use crate::{collective::Scale, text::shell::quoted};
 
+/// The launcher that starts one process on this machine.
+pub(super) const LOCAL: &str = "local";
+
 /// The names that `--launcher` knows, with their templates.
 pub(super) const PRESETS: [(&str, &str); 4] = [
     ("mpirun", "mpirun -np {ranks} --map-by ppr:{ranks_per_node}:node {env} {program} {arguments}"),
     ("mpich", "mpiexec -n {ranks} -ppn {ranks_per_node} {env} {program} {arguments}"),
     ("srun", "srun -N {nodes} -n {ranks} --ntasks-per-node={ranks_per_node} {env} {program} {arguments}"),
-    ("local", "{env} {program} {arguments}"),
+    (LOCAL, "{env} {program} {arguments}"),
 ];
 
 /// Variables that a launch must not inherit: they would hide what is set for it.

@@ -222,6 +222,23 @@ impl Tune {
             Library::Rccl => Reader::Rccl,
             Library::Nccl => Reader::Example,
         });
+        if let Some(gpu) = self.machine.gpu.filter(|gpu| Library::from(*gpu) != self.library) {
+            let other = Library::from(gpu);
+            return refuse(format!("--gpu {gpu} runs {other}, and --library says {}", self.library));
+        }
+        if let (Library::Nccl, Reader::Rccl) | (Library::Rccl, Reader::Ncclx) = (self.library, reader) {
+            return refuse(format!(
+                "--reader: {} is a part of another library than {}, which --library says",
+                reader.name(),
+                self.library
+            ));
+        }
+        if let Some(words) = self.arguments.as_deref().and_then(shlex::split)
+            && let Some(word) = words.iter().find(|word| word.starts_with("-g") || word.starts_with("--ngpus"))
+        {
+            let why = "each launch sets it: all ranks with a launcher of one process, else 1";
+            terminal::say("warning", &format!("--arguments: {word} is not used: {why}"));
+        }
         let needs_plugin = !matches!(reader, Reader::Rccl | Reader::Ncclx);
         if !needs_plugin {
             arguments::say_unused(&["plugin"], "the library reads the tuner file by itself");
@@ -367,6 +384,14 @@ fn cluster(settings: &CampaignSettings) -> Result<Cluster, CliError> {
         return Ok(Cluster::Played(Box::new(Player::new(&opened.rows, settings.platform, settings.seed))));
     }
     let template = Template::parse(&settings.launcher)?;
+    let is_local = settings.launcher.trim() == launcher::LOCAL;
+    if let Some(job) = settings.jobs.iter().find(|job| is_local && job.scale.nodes > 1) {
+        return refuse(format!(
+            "--launcher local starts one process, which drives the GPUs of this machine, and --nodes has {}: mpirun, mpich \
+             and srun start ranks on several nodes",
+            job.scale.nodes
+        ));
+    }
     if let Some(program) = template.program().filter(|program| !is_found(program)) {
         return refuse(format!(
             "--launcher: there is no program {program} here; name it with its path, or load its module"

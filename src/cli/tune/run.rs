@@ -376,8 +376,8 @@ impl Campaign {
         })
     }
 
-    /// Whether a log has a table that can be used, of as many ranks as were launched, up to the last size, and without
-    /// wrong values.
+    /// Whether a log has a table that can be used, of as many ranks and nodes as were launched, up to the last size, and
+    /// without wrong values.
     fn checked(&self, log: &Path, job: Job) -> Result<LaunchOutcome, CliError> {
         let bytes = fs::read(log).map_err(|error| told(format!("{}: {error}", log.display())))?;
         let mut lines = Lines::new(&bytes[..]);
@@ -411,6 +411,12 @@ impl Campaign {
             (Some(row), _) if row.workload.scale.ranks != ranks => LaunchOutcome::Failed(format!(
                 "its table is of {}, and {ranks} were launched: are the programs built with MPI (MPI=1)?",
                 count(row.workload.scale.ranks.into(), "rank")
+            )),
+            (Some(row), _) if is_launched && row.workload.scale.nodes != job.scale.nodes => LaunchOutcome::Failed(format!(
+                "its table is of {}, and {} were asked for: does the launcher spread ranks over all of them ({{nodes}}, \
+                 {{ranks_per_node}})?",
+                count(row.workload.scale.nodes.into(), "node"),
+                job.scale.nodes
             )),
             (Some(_), _) if wrong > 0 => LaunchOutcome::Failed(format!(
                 "{} of its table has wrong values (#wrong): what ran does not compute what it should",
@@ -573,7 +579,7 @@ impl Campaign {
         match self.ab(Phase::AbOfRest, &trimmed)? {
             Ok(rest) if !rest.is_complete => self.deployed(
                 &first.left,
-                "each confirmed by the A/B; as it stands the file was not run often enough, since the budget is spent",
+                "each confirmed by the A/B; as it stands the file was not run often enough, since the budget allowed no more",
             ),
             Ok(rest) if own_rules(&self.folder.settings, &rest.left) == 0 => {
                 Ok(Deployment::None(format!("the A/B confirmed no rule of {TRIMMED}")))
@@ -604,7 +610,7 @@ impl Campaign {
                 ));
             }
             if next::LaunchesLeft::new(&self.folder.settings, &self.folder.journal).0 == Some(0) {
-                terminal::say("warning", "the budget is spent: the A/B is judged by the launches that were made");
+                terminal::say("warning", "the budget allows no further launch: the A/B is judged by those that were made");
                 is_complete = false;
                 break;
             }

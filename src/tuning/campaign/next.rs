@@ -142,7 +142,7 @@ pub fn search(
     let state = SearchState { settings, journal, loaded, elsewhere };
     let left = LaunchesLeft::new(settings, journal);
     if !left.is_within(1) {
-        return Ok(SearchStep::Done(vec!["The budget is spent".to_owned()]));
+        return Ok(SearchStep::Done(vec!["The budget allows no further launch".to_owned()]));
     }
     for job in &settings.jobs {
         if let Some(launch) = state.warm_up(*job) {

@@ -467,12 +467,15 @@ impl Machine {
     }
 
     /// With the library that was given, or is that of the GPU, or else that of `told`, what measurements say of theirs.
+    /// Says where these contradict each other.
     pub(super) fn with(self, library: Option<Library>, told: Option<Platform>) -> Platform {
         let library =
             library.or_else(|| self.gpu.map(Library::from)).or(told.map(|told| told.library)).unwrap_or_default();
-        let told = told.filter(|told| told.library == library).unwrap_or_default();
-        let (version, gpu) = (self.library_version.or(told.version), self.gpu.or(told.gpu));
-        Platform { version, gpu, ..self.of(library) }
+        let own = told.filter(|told| told.library == library).unwrap_or_default();
+        let (version, gpu) = (self.library_version.or(own.version), self.gpu.or(own.gpu));
+        let platform = Platform { version, gpu, ..self.of(library) };
+        platform.contradictions(told).iter().for_each(|why| terminal::say("warning", why));
+        platform
     }
 }
 

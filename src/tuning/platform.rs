@@ -138,6 +138,26 @@ impl Platform {
         Some(Self { gpu: gpu.filter(|gpu| Library::from(*gpu) == known.library), ..known })
     }
 
+    /// What speaks against answers for this platform, a sentence each without a full stop: its GPU runs another library,
+    /// or measurements are of another library or GPU.
+    pub fn contradictions(&self, measured: Option<Self>) -> Vec<String> {
+        let Self { library, gpu, .. } = *self;
+        let other = gpu.filter(|gpu| Library::from(*gpu) != library);
+        let vendor = other.map(|gpu| format!("{gpu} runs {}, and the library is {library}", Library::from(gpu)));
+        let name = |of: &Self| {
+            let version = of.version.map_or_else(String::new, |version| format!(" {version}"));
+            let gpu = of.gpu.map_or_else(String::new, |gpu| format!(" on {gpu}"));
+            format!("{}{version}{gpu}", of.library)
+        };
+        let is_other = |of: &Self| of.library != library || of.gpu.zip(gpu).is_some_and(|(one, other)| one != other);
+        let elsewhere = measured.filter(is_other).map(|of| {
+            let asked = name(&Self { version: None, ..*self });
+            format!("the measurements are of {}, and the answer is for {asked}: what runs and what is fast there is not \
+                     known from them", name(&of))
+        });
+        vendor.into_iter().chain(elsewhere).collect()
+    }
+
     /// The library that runs what was seen to run: NVLS, PAT and CollNet run with NCCL, Direct with RCCL; `None` where
     /// neither was seen, or both.
     pub fn from_algorithms(algorithms: impl Iterator<Item = Algorithm>) -> Option<Self> {

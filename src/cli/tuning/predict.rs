@@ -104,6 +104,14 @@ impl Predict {
         let mut cannot: Vec<String> =
             workloads.iter().flat_map(|workload| study.cannot_run(&parameters.search, workload)).collect();
         cannot.dedup();
+        let asked = &parameters.search.algorithms;
+        let is_none = |workload: &Workload| study.cannot_run(&parameters.search, workload).len() == asked.len();
+        if !asked.is_empty() && workloads.iter().all(is_none) {
+            return refuse(format!(
+                "nothing of --algorithms runs there, so there is nothing to predict and nothing to measure: {}",
+                cannot.join("; ")
+            ));
+        }
         terminal::say_notes(cannot.iter().map(|why| format!("{why} (--library and --gpu say where it runs)")));
         if parameters.preset == Preset::Default
             && cannot.is_empty()

@@ -22,6 +22,7 @@ use crate::{
     text::{Lines, Problems, excerpt},
     tuning::{
         reach::is_call_list,
+        read::{Evidence, Row, RunKind},
         sets::{Set, SetChoice},
     },
     units::count,
@@ -209,6 +210,10 @@ pub(super) fn read_untold(paths: &[PathBuf], measured: &Measured, reads: Reads) 
     if let Some(error) = unknown {
         opened.files.iter().for_each(|file| tell(file, reads, paths));
         return Err(error);
+    }
+    let is_asked = |row: &Row| row.kind == RunKind::Default || row.evidence == Evidence::Given;
+    if measured.configuration.is_some() && !opened.rows.is_empty() && !opened.rows.iter().any(is_asked) {
+        terminal::say("warning", "--configuration is not used: every file says by itself what ran");
     }
     if let Some(wanted) = measured.set.as_ref().filter(|_| opened.sets.all.is_empty() && !opened.rows.is_empty())
         && !["1", "all"].contains(&wanted.trim())

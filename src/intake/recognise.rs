@@ -17,6 +17,7 @@ use crate::{
         ab,
         columns::{Column, Columns, ColumnsError},
         log,
+        reach::is_call_list,
     },
 };
 
@@ -311,7 +312,7 @@ fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, Str
         let otherwise = "is YAML, and no configuration of a training run or of a sampling".to_owned();
         return Ok(Some(Recognised::Configuration(otherwise)));
     }
-    if rewards::begins_late(&text) {
+    if rewards::begins_late(&text) && !is_call_list(&headers.join(",")) {
         return Ok(Some(Recognised::Rewards { is_own: false }));
     }
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_ascii_lowercase();

@@ -103,6 +103,7 @@ impl LoadedTuning {
     /// from reading.
     pub fn new(mut files: TuningFiles, sets: &Sets, target: Target, read: Vec<String>) -> Self {
         let mut runs = Runs::new(std::mem::take(&mut files.rows), target);
+        runs.order_by_names(&files.names);
         let mut notes: Vec<String> = Some(sets.note.clone()).filter(|note| !note.is_empty()).into_iter().collect();
         notes.append(&mut runs.notes);
         notes.extend(read);
@@ -235,6 +236,7 @@ impl LoadedTuning {
         let support = SupportMatrix::new(platform.matrix(), sweep);
         let mut answer = plan::plan(sweep, elsewhere, recommendations, &support, &question, progress);
         answer.notes.extend(untold);
+        answer.notes.extend(plan::between_doublings(sweep, &answer.items));
         answer.notes.extend((!too_many.is_empty()).then(|| {
             let library = platform.library;
             format!("{} channels are left out: {library} has at most {most} there", too_many.join(", "))
@@ -455,8 +457,9 @@ impl LoadedTuning {
         let of_ranks = (others > 0 && question.divide_by == 1).then(|| {
             format!(
                 "{} of other ranks of the same communicators count as well: say how many ranks log, so that sums are those \
-                 of one",
-                count(others, "call")
+                 of one rank, which are {}",
+                count(others, "call"),
+                count(reach.total.calls, "call")
             )
         });
         let notes = repeated.into_iter().chain(of_ranks).chain(answer.notes).collect();

@@ -153,6 +153,32 @@ impl Runs {
         out
     }
 
+    /// Puts the runs of each place in the order of their files' names, so that it does not matter in which order the
+    /// files were given: by folder, then by the repeat that a name ends with (`_r3`), then by name. Runs of files
+    /// without a name stay in the order of the numbers.
+    pub fn order_by_names(&mut self, names: &BTreeMap<u16, String>) {
+        let key = |name: &str| {
+            let at = name.rfind(['/', '\\']).map_or(0, |at| at + 1);
+            let (folder, file) = name.split_at(at);
+            let stem = file.split('.').next().unwrap_or_default();
+            let repeat = stem.rsplit('_').find_map(|word| word.strip_prefix('r')?.parse::<u32>().ok());
+            (folder.to_owned(), repeat, file.to_owned())
+        };
+        let mut order: Vec<_> = names.iter().map(|(file, name)| (key(name), *file)).collect();
+        order.compact_sort();
+        if order.is_sorted_by_key(|(_, file)| *file) {
+            return;
+        }
+        let rank: HashMap<u16, usize> = order.iter().enumerate().map(|(rank, (_, file))| (*file, rank)).collect();
+        let mut start = 0;
+        for place in &self.places {
+            let end = place.end as usize;
+            let of = |run: &Run| (rank.get(&run.file).copied().unwrap_or(usize::from(run.file)), run.file, run.line);
+            self.runs[start..end].sort_by_cached_key(of);
+            start = end;
+        }
+    }
+
     /// Points of which no more is known, each as one line.
     pub fn of_points(Sweep { points, defaults }: Sweep) -> Self {
         let mut out = Self::default();

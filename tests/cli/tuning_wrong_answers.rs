@@ -856,3 +856,195 @@ fn options_that_no_written_command_depends_on_are_named() {
     }
     assert_eq!(said(&["measure", "tuning", "--collective", "all_gather", "--min", "1M", "--nodes", "4"], 0), "");
 }
+
+const ASKED: &str = "collective,num_nodes,num_gpus,size_bytes,time_ip_us,algo,proto,nchannels,requested_algo,\
+                     requested_proto,requested_nchannels\n";
+
+/// Broadcasts: the default, RING/LL, which is fast up to 512 KiB, and what was measured under the name of a tree.
+fn with_a_tree() -> String {
+    let mut text = ASKED.to_owned();
+    for repeat in 0..3 {
+        for log2 in 12..=24 {
+            let (size, noise) = (1_u64 << log2, 1.0 + 0.004 * f64::from((repeat * 7 + log2 * 3) % 5));
+            let (default, ring) = (60.0 + size as f64 / 150e3, 40.0 + size as f64 / 30e3);
+            text += &format!("broadcast,2,16,{size},{:.2},RING,SIMPLE,16,,,\n", default * noise);
+            text += &format!("broadcast,2,16,{size},{:.2},RING,LL,8,RING,LL,8\n", ring * noise);
+            text += &format!("broadcast,2,16,{size},{:.2},TREE,SIMPLE,16,TREE,SIMPLE,16\n", default * 0.98 * noise);
+        }
+    }
+    text
+}
+
+#[test]
+fn what_no_library_runs_neither_hides_what_runs_nor_is_launched() {
+    let folder = TempDir::new().unwrap();
+    let sweep = write(&folder, "tree.csv", with_a_tree());
+    let export = ["tuning", "export", &sweep, "--reader", "example", "--library", "nccl"];
+    let told = said(&export, 1);
+    assert!(told.contains("Nothing is written for 2 nodes, 16 ranks") && told.contains("broadcast of 16 MiB"), "{told}");
+    let plan = ["tuning", "plan", &sweep];
+    let planned = ended(&collectune(&plan), 0);
+    assert!(planned.contains("RING/LL") && !planned.contains("TREE"), "{planned}");
+    // What was asked for can't run at all: nothing is to be measured.
+    let of = ["--collective", "broadcast", "--nodes", "2", "--ranks", "16"];
+    let predict = [&["tuning", "predict", &sweep, "--algorithms", "nvls", "--library", "nccl"], &of[..]].concat();
+    let told = said(&predict, 1);
+    assert!(told.contains("nothing of --algorithms runs there"), "{told}");
+}
+
+#[test]
+fn other_libraries_and_gpus_than_those_of_the_measurements_are_told() {
+    let folder = TempDir::new().unwrap();
+    let header = "collective,num_nodes,num_gpus,size_bytes,busbw_ip,algo,proto,nchannels,nccl_version\n";
+    let mut rows = header.to_owned();
+    for log2 in 14..=18 {
+        for repeat in 0..3 {
+            let busbw = f64::from(log2) + 0.01 * f64::from(repeat);
+            let size = 1_u64 << log2;
+            rows += &format!("all_reduce,1,8,{size},{},RING,LL,4,NCCL 2.27.7\n", busbw + 5.0);
+            rows += &format!("all_reduce,1,8,{size},{busbw},DEFAULT,DEFAULT,0,NCCL 2.27.7\n");
+        }
+    }
+    let sweep = write(&folder, "nccl.csv", rows);
+    let export = ["tuning", "export", &sweep, "--reader", "rccl", "--library", "rccl", "--gpu", "gfx950"];
+    let told = said(&export, 0);
+    assert!(told.contains("warning: the measurements are of NCCL 2.27.7, and the answer is for RCCL on gfx950"), "{told}");
+    let of = ["--collective", "all_reduce", "--nodes", "1", "--ranks", "8"];
+    let predict = |more: &[&str]| said(&[&["tuning", "predict", &sweep], &of[..], more].concat(), 0);
+    assert!(predict(&["--gpu", "gfx950"]).contains("the answer is for RCCL on gfx950"));
+    let told = predict(&["--library", "nccl", "--gpu", "gfx950"]);
+    assert!(told.contains("gfx950 runs RCCL, and the library is NCCL"), "{told}");
+    assert!(!predict(&["--library", "nccl", "--gpu", "h100"]).contains("warning"));
+}
+
+/// A log of nccl-tests on two ranks of one node; `time_us` gives the time of each of five sizes.
+fn table(mut time_us: impl FnMut(u64) -> f64) -> String {
+    let mut text = "# Collective test starting: all_reduce_perf\n#\n# Using devices\n".to_owned();
+    for rank in 0..2 {
+        text += &format!("#  Rank  {rank} Group  0 Pid {} on n0 device {rank} [0000:05:00] x\n", 70 + rank);
+    }
+    text += "#\n#                                 out-of-place                       in-place\n\
+             # size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
+    for log2 in 16..=20 {
+        let size = 1_u64 << log2;
+        let mut printed = || {
+            let time_us = time_us(size);
+            let busbw = size as f64 / time_us / 1000.0;
+            format!("{time_us:.2} {busbw:.2} {busbw:.2} 0")
+        };
+        let (first, second) = (printed(), printed());
+        text += &format!("{size} {} float sum -1 {first} {second}\n", size / 4);
+    }
+    text + "# Out of bounds values : 0 OK\n# Avg bus bandwidth : 1\n"
+}
+
+/// Logs of the arms of an A/B, three of each, with the times of the arm with the tuner file over those of the default.
+fn ab_logs(folder: &TempDir, conf_over_default: f64) -> Vec<String> {
+    let mut stream = Stream::new(8);
+    let mut paths = Vec::new();
+    for repeat in 1..=3 {
+        for (arm, factor) in [("default", 1.0), ("conf", conf_over_default)] {
+            let launch = 1.0 + 0.01 * stream.normal();
+            let mut noisy = |size: u64| (50.0 + size as f64 / 5e4) * factor * launch * (1.0 + 0.001 * stream.normal());
+            let text = table(&mut noisy);
+            paths.push(write(folder, &format!("all_reduce_1n_{arm}_r{repeat}.log"), text));
+        }
+    }
+    paths
+}
+
+#[test]
+fn an_ab_counts_each_launch_once() {
+    let folder = TempDir::new().unwrap();
+    let conf = write(&folder, "c.conf", "allreduce,0,18446744073709551615,ring,ll,8,1,2,-1,-1\n");
+    let judged = |files: &[String]| {
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let output = collectune(&[&["tuning", "ab"], &files[..], &["--conf", &conf, "--json"]].concat());
+        let answer: Value = serde_json::from_str(&ended(&output, 0)).unwrap();
+        answer[0].clone()
+    };
+    let logs = ab_logs(&folder, 0.98);
+    let once = judged(&logs);
+    // One launch of each arm, three times by the same path, or as copies under other names.
+    let [default, with_file] = [&logs[0], &logs[1]];
+    let thrice = judged(&[default, default, default, with_file, with_file, with_file].map(String::clone));
+    assert_ne!(thrice["rules"][0]["verdict"], "keep", "{thrice}");
+    let mut copied = vec![default.clone(), with_file.clone()];
+    for (from, arm) in [(default, "default"), (with_file, "conf")] {
+        for repeat in 2..=3 {
+            copied.push(write(&folder, &format!("copy_{arm}_r{repeat}.log"), fs::read(from).unwrap()));
+        }
+    }
+    let of_copies = judged(&copied);
+    assert_eq!(of_copies["rules"][0]["better"], thrice["rules"][0]["better"]);
+    let notes = of_copies["notes"].to_string();
+    assert!(notes.contains("copy_conf_r2.log holds the launch of") && notes.contains("counted once"), "{notes}");
+    // Beside three launches of each arm a copy changes nothing.
+    let beside = judged(&[&logs[..], &copied[2..]].concat());
+    assert_eq!(beside["rules"], once["rules"]);
+}
+
+#[test]
+fn logs_of_arms_that_are_not_used_are_named() {
+    let folder = TempDir::new().unwrap();
+    let logs = ab_logs(&folder, 0.9);
+    let with_file: Vec<&str> = logs.iter().filter(|path| path.contains("_conf_")).map(String::as_str).collect();
+    let told = said(&[&["tuning", "ab"], &with_file[..]].concat(), 1);
+    assert!(told.contains("3 logs of the arms conf and empty, and no log of the arm default"), "{told}");
+    let sweep = write(&folder, "all_reduce_1n_ring_ll_c8.log", table(|size| 40.0 + size as f64 / 5e4));
+    let of = ["--collective", "all_reduce", "--nodes", "1", "--ranks", "2"];
+    let all: Vec<&str> = logs.iter().map(String::as_str).chain([sweep.as_str()]).collect();
+    let told = said(&[&["tuning", "predict"], &all[..], &of].concat(), 0);
+    assert!(told.contains("3 logs of the arms conf and empty ran with a tuner file"), "{told}");
+    // Each of these logs says what ran.
+    let told = said(&[&["tuning", "export", &sweep, "--reader", "rccl", "--configuration", "TREE/LL/8"][..]].concat(), 0);
+    assert!(told.contains("--configuration is not used"), "{told}");
+}
+
+#[test]
+fn the_order_of_files_changes_no_answer() {
+    let folder = TempDir::new().unwrap();
+    let mut stream = Stream::new(11);
+    let mut paths = Vec::new();
+    for repeat in 1..=3 {
+        let level = 1.0 + 0.02 * stream.normal();
+        for (name, factor) in [("default", 1.0), ("ring_ll128_c16", 0.97), ("tree_ll_c16", 0.96), ("ring_simple_c8", 0.97)] {
+            let mut noisy = |size: u64| (50.0 + size as f64 / 5e4) * factor * level * (1.0 + 0.02 * stream.normal());
+            let text = table(&mut noisy);
+            paths.push(write(&folder, &format!("all_reduce_1n_{name}_r{repeat}.log"), text));
+        }
+    }
+    let of = ["--collective", "all_reduce", "--nodes", "1", "--ranks", "2", "--json"];
+    let answer = |paths: &[String]| {
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        ended(&collectune(&[&["tuning", "predict"], &paths[..], &of].concat()), 0)
+    };
+    let first = answer(&paths);
+    paths.reverse();
+    assert_eq!(answer(&paths), first);
+    paths.sort_by_key(|path| path.chars().rev().collect::<String>());
+    assert_eq!(answer(&paths), first);
+    paths.swap(1, 6);
+    assert_eq!(answer(&paths), first);
+}
+
+#[test]
+fn a_copy_with_its_rows_in_another_order_holds_the_same_runs() {
+    let folder = TempDir::new().unwrap();
+    let text = two_scales();
+    let (header, rows) = text.split_once('\n').unwrap();
+    let mut shuffled: Vec<&str> = rows.lines().collect();
+    Stream::new(4).shuffle(&mut shuffled);
+    let before = write(&folder, "before.csv", &text);
+    let after = write(&folder, "after.csv", format!("{header}\n{}\n", shuffled.join("\n")));
+    let told = ended(&collectune(&["tuning", "compare", &before, &after]), 0);
+    assert!(told.contains("Both sides hold the same runs, value by value"), "{told}");
+}
+
+#[test]
+fn a_list_of_calls_is_called_one() {
+    let folder = TempDir::new().unwrap();
+    let calls = write(&folder, "calls.csv", "collective,num_nodes,num_gpus,size_bytes,calls\nall_reduce,1,8,65536,10\n");
+    let told = said(&["tuning", "coverage", &calls], 1);
+    assert!(told.contains("read by collectune reach") && !told.contains("reward"), "{told}");
+}

@@ -25,8 +25,10 @@ use super::{platform::Platform, result::Recommendation, stalls::Stall, support::
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     launch::{Launcher, Sizes},
+    order::CompactSort,
     progress::Progress,
     text::Listing,
+    units::{Size, count},
 };
 
 /// The settings of a plan.
@@ -177,6 +179,44 @@ pub struct PlanAnswer {
 /// network decides.
 pub fn carries_over(from: Scale, to: Scale) -> bool {
     (from.nodes == 1) == (to.nodes == 1)
+}
+
+/// The measured sizes that planned launches pass over, since nccl-tests goes from the first size by factors of two, a
+/// sentence for each collective and scale.
+pub fn between_doublings(sweep: &Sweep, items: &[PlannedLaunch]) -> Vec<String> {
+    let mut ranges: Vec<(Collective, Scale, Sizes)> =
+        items.iter().map(|item| (item.collective, item.scale, item.sizes)).collect();
+    ranges.compact_sort();
+    ranges.dedup();
+    let mut notes = Vec::new();
+    for of_scale in ranges.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+        let (collective, scale, _) = of_scale[0];
+        // Sizes are rounded down so that all ranks have equal parts.
+        let slack = u64::from(scale.ranks).saturating_mul(64);
+        let is_reached = |size: u64, sizes: &Sizes| {
+            let mut steps = std::iter::successors(Some(sizes.first.max(1)), |step| step.checked_mul(2));
+            steps.find(|step| *step >= size).is_some_and(|step| step - size < slack || step == size)
+        };
+        let points = sweep.points_of(collective, scale).iter().chain(sweep.defaults_of(collective, scale));
+        let mut missed: Vec<u64> = points
+            .map(|point| point.workload.size_bytes)
+            .filter(|size| {
+                let mut within =
+                    of_scale.iter().map(|(.., sizes)| sizes).filter(|sizes| (sizes.first..=sizes.last).contains(size));
+                within.next().is_some_and(|first| !is_reached(*size, first) && within.all(|other| !is_reached(*size, other)))
+            })
+            .collect();
+        missed.compact_sort();
+        missed.dedup();
+        if let Some(first) = missed.first() {
+            notes.push(format!(
+                "{collective} on {scale}: the launches double their sizes (-f 2), and pass over {}, the smallest {}",
+                count(missed.len() as u64, "measured size"),
+                Size(*first)
+            ));
+        }
+    }
+    notes
 }
 
 /// Answers the page's question. `recommendations` are what is to be deployed at the measured sizes. `elsewhere` was

@@ -45,8 +45,7 @@ fn places(results: &[KeyResult]) -> Vec<(KeyGroup, Vec<(Key, &KeyResult)>)> {
 
 /// What to do before arms are deployed that took turns in one order; `None` where there are none.
 pub fn caveat(results: &[KeyResult]) -> Option<String> {
-    let is_open =
-        |of: &&KeyResult| matches!(of.decision, Decision::Deploy(_)) && of.flags.contains(&Flag::FixedTurns);
+    let is_open = |of: &&KeyResult| matches!(of.decision, Decision::Deploy(_)) && of.flags.contains(&Flag::FixedTurns);
     let keys = results.iter().filter(is_open).count();
     (keys > 0).then(|| {
         format!(

@@ -152,8 +152,11 @@ impl Platform {
         let is_other = |of: &Self| of.library != library || of.gpu.zip(gpu).is_some_and(|(one, other)| one != other);
         let elsewhere = measured.filter(is_other).map(|of| {
             let asked = name(&Self { version: None, ..*self });
-            format!("the measurements are of {}, and the answer is for {asked}: what runs and what is fast there is not \
-                     known from them", name(&of))
+            format!(
+                "the measurements are of {}, and the answer is for {asked}: what runs and what is fast there is not \
+                     known from them",
+                name(&of)
+            )
         });
         vendor.into_iter().chain(elsewhere).collect()
     }

@@ -881,7 +881,10 @@ fn what_no_library_runs_neither_hides_what_runs_nor_is_launched() {
     let sweep = write(&folder, "tree.csv", with_a_tree());
     let export = ["tuning", "export", &sweep, "--reader", "example", "--library", "nccl"];
     let told = said(&export, 1);
-    assert!(told.contains("Nothing is written for 2 nodes, 16 ranks") && told.contains("broadcast of 16 MiB"), "{told}");
+    assert!(
+        told.contains("Nothing is written for 2 nodes, 16 ranks") && told.contains("broadcast of 16 MiB"),
+        "{told}"
+    );
     let plan = ["tuning", "plan", &sweep];
     let planned = ended(&collectune(&plan), 0);
     assert!(planned.contains("RING/LL") && !planned.contains("TREE"), "{planned}");
@@ -908,7 +911,10 @@ fn other_libraries_and_gpus_than_those_of_the_measurements_are_told() {
     let sweep = write(&folder, "nccl.csv", rows);
     let export = ["tuning", "export", &sweep, "--reader", "rccl", "--library", "rccl", "--gpu", "gfx950"];
     let told = said(&export, 0);
-    assert!(told.contains("warning: the measurements are of NCCL 2.27.7, and the answer is for RCCL on gfx950"), "{told}");
+    assert!(
+        told.contains("warning: the measurements are of NCCL 2.27.7, and the answer is for RCCL on gfx950"),
+        "{told}"
+    );
     let of = ["--collective", "all_reduce", "--nodes", "1", "--ranks", "8"];
     let predict = |more: &[&str]| said(&[&["tuning", "predict", &sweep], &of[..], more].concat(), 0);
     assert!(predict(&["--gpu", "gfx950"]).contains("the answer is for RCCL on gfx950"));
@@ -997,7 +1003,8 @@ fn logs_of_arms_that_are_not_used_are_named() {
     let told = said(&[&["tuning", "predict"], &all[..], &of].concat(), 0);
     assert!(told.contains("3 logs of the arms conf and empty ran with a tuner file"), "{told}");
     // Each of these logs says what ran.
-    let told = said(&[&["tuning", "export", &sweep, "--reader", "rccl", "--configuration", "TREE/LL/8"][..]].concat(), 0);
+    let told =
+        said(&[&["tuning", "export", &sweep, "--reader", "rccl", "--configuration", "TREE/LL/8"][..]].concat(), 0);
     assert!(told.contains("--configuration is not used"), "{told}");
 }
 
@@ -1008,7 +1015,9 @@ fn the_order_of_files_changes_no_answer() {
     let mut paths = Vec::new();
     for repeat in 1..=3 {
         let level = 1.0 + 0.02 * stream.normal();
-        for (name, factor) in [("default", 1.0), ("ring_ll128_c16", 0.97), ("tree_ll_c16", 0.96), ("ring_simple_c8", 0.97)] {
+        for (name, factor) in
+            [("default", 1.0), ("ring_ll128_c16", 0.97), ("tree_ll_c16", 0.96), ("ring_simple_c8", 0.97)]
+        {
             let mut noisy = |size: u64| (50.0 + size as f64 / 5e4) * factor * level * (1.0 + 0.02 * stream.normal());
             let text = table(&mut noisy);
             paths.push(write(&folder, &format!("all_reduce_1n_{name}_r{repeat}.log"), text));
@@ -1044,7 +1053,8 @@ fn a_copy_with_its_rows_in_another_order_holds_the_same_runs() {
 #[test]
 fn a_list_of_calls_is_called_one() {
     let folder = TempDir::new().unwrap();
-    let calls = write(&folder, "calls.csv", "collective,num_nodes,num_gpus,size_bytes,calls\nall_reduce,1,8,65536,10\n");
+    let calls =
+        write(&folder, "calls.csv", "collective,num_nodes,num_gpus,size_bytes,calls\nall_reduce,1,8,65536,10\n");
     let told = said(&["tuning", "coverage", &calls], 1);
     assert!(told.contains("read by collectune reach") && !told.contains("reward"), "{told}");
 }

@@ -534,7 +534,10 @@ fn a_real_log_of_torn_lines_with_shared_data() {
     assert_eq!((reach.library, reach.version), (Some(Library::Rccl), Some(Version::release(2, 26, 6))));
     // Its lines begin at the 1,075th call; another rank has all.
     let of_rank_1 = reach.total.calls;
-    assert_eq!((of_rank_0 as u64 + reach.counts.missing_calls, reach.total.reached_calls < of_rank_1 / 4), (of_rank_1, true));
+    assert_eq!(
+        (of_rank_0 as u64 + reach.counts.missing_calls, reach.total.reached_calls < of_rank_1 / 4),
+        (of_rank_1, true)
+    );
     assert_eq!(of_rank_1, 1418);
     assert!(reach.counts.other_ranks_calls >= of_rank_1 && reach.counts.decision_lines <= decisions);
     // Its tuner is the library's own. The last call's decision may be cut off.
@@ -589,7 +592,8 @@ proptest! {
 
 #[test]
 fn calls_that_rank_0_lacks_are_counted_and_not_known() {
-    let of_rank = |pid: u32, calls: usize| began(pid, pid - 100, 8, 1) + &called(pid, "AllReduce", 1024, 8).repeat(calls);
+    let of_rank =
+        |pid: u32, calls: usize| began(pid, pid - 100, 8, 1) + &called(pid, "AllReduce", 1024, 8).repeat(calls);
     let decided = decided(100, "AllReduce", 2048, RING_LL);
     let reach = of_log(&[of_rank(101, 5), of_rank(102, 3), of_rank(100, 2), decided.repeat(2)]);
     adds_up(&reach);
@@ -611,6 +615,7 @@ fn rules_that_hold_by_registration_or_aggregation_are_named() {
     let note = reach.notes.iter().find(|note| note.contains("numPipeOps or regBuff")).unwrap();
     assert!(note.starts_with("Lines 1 of the tuner file") && note.contains("regBuff 0"), "{note}");
     let found = lint::lint(conf.as_bytes(), Reader::Example, &Default::default(), None);
-    let told: Vec<u32> = found.iter().filter(|of| of.message.contains("buffers with regBuff 1 only")).map(|of| of.line).collect();
+    let told: Vec<u32> =
+        found.iter().filter(|of| of.message.contains("buffers with regBuff 1 only")).map(|of| of.line).collect();
     assert_eq!(told, [1]);
 }

@@ -412,12 +412,14 @@ impl Campaign {
                 "its table is of {}, and {ranks} were launched: are the programs built with MPI (MPI=1)?",
                 count(row.workload.scale.ranks.into(), "rank")
             )),
-            (Some(row), _) if is_launched && row.workload.scale.nodes != job.scale.nodes => LaunchOutcome::Failed(format!(
-                "its table is of {}, and {} were asked for: does the launcher spread ranks over all of them ({{nodes}}, \
+            (Some(row), _) if is_launched && row.workload.scale.nodes != job.scale.nodes => {
+                LaunchOutcome::Failed(format!(
+                    "its table is of {}, and {} were asked for: does the launcher spread ranks over all of them ({{nodes}}, \
                  {{ranks_per_node}})?",
-                count(row.workload.scale.nodes.into(), "node"),
-                job.scale.nodes
-            )),
+                    count(row.workload.scale.nodes.into(), "node"),
+                    job.scale.nodes
+                ))
+            }
             (Some(_), _) if wrong > 0 => LaunchOutcome::Failed(format!(
                 "{} of its table has wrong values (#wrong): what ran does not compute what it should",
                 count(wrong, "row")
@@ -610,7 +612,10 @@ impl Campaign {
                 ));
             }
             if next::LaunchesLeft::new(&self.folder.settings, &self.folder.journal).0 == Some(0) {
-                terminal::say("warning", "the budget allows no further launch: the A/B is judged by those that were made");
+                terminal::say(
+                    "warning",
+                    "the budget allows no further launch: the A/B is judged by those that were made",
+                );
                 is_complete = false;
                 break;
             }

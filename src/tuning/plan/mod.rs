@@ -203,7 +203,9 @@ pub fn between_doublings(sweep: &Sweep, items: &[PlannedLaunch]) -> Vec<String> 
             .filter(|size| {
                 let mut within =
                     of_scale.iter().map(|(.., sizes)| sizes).filter(|sizes| (sizes.first..=sizes.last).contains(size));
-                within.next().is_some_and(|first| !is_reached(*size, first) && within.all(|other| !is_reached(*size, other)))
+                within
+                    .next()
+                    .is_some_and(|first| !is_reached(*size, first) && within.all(|other| !is_reached(*size, other)))
             })
             .collect();
         missed.compact_sort();

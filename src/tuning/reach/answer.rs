@@ -198,7 +198,8 @@ pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &Rea
                     ran: None,
                     rule,
                 };
-                collected.add(key, LineSum { calls, grouped_calls: 0, evidence: PathEvidence::Line(place), conf_answer });
+                collected
+                    .add(key, LineSum { calls, grouped_calls: 0, evidence: PathEvidence::Line(place), conf_answer });
             }
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! The fold of overlapped kernel i (from 0) in repeat r (from 0) is splitmix64(r · 2³² + i) mod 5, and that of a kernel
 //! that is the same launch as an earlier one is the earlier one's: else it would be known to a model that is asked for
-//! it ([`held_out_with`]). A name's is its rank in byte order mod 5. Models that learn nothing are made on the spot; the others' folds are
-//! [`Job`]s, which any worker can do from the dataset alone.
+//! it ([`held_out_with`]). A name's is its rank in byte order mod 5. Models that learn nothing are made on the spot;
+//! the others' folds are [`Job`]s, which any worker can do from the dataset alone.
 
 use std::collections::BTreeSet;
 

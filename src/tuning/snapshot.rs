@@ -83,8 +83,8 @@ fn timings(rows: &[Row], origins: &Origins) -> BTreeMap<(Collective, Scale), Vec
 /// The most ways of timing that a sentence names.
 const MAX_TIMINGS: usize = 3;
 
-/// That rows of a collective and scale, which are compared with each other, were timed with other options of nccl-tests,
-/// a sentence each.
+/// That rows of a collective and scale, which are compared with each other, were timed with other options of
+/// nccl-tests, a sentence each.
 pub fn timed_differently(rows: &[Row], origins: &Origins) -> Vec<String> {
     let several = timings(rows, origins).into_iter().filter(|(_, timings)| timings.len() > 1);
     let sentence = |((collective, scale), timings): ((Collective, Scale), Vec<Timing>)| {
@@ -209,8 +209,8 @@ fn is_kept(recommendation: &Recommendation, configuration: &Configuration) -> bo
         || recommendation.tied.iter().take(MAX_TIED).any(|tied| tied == configuration)
 }
 
-/// The used runs of a place in a placement; `None` if there are none. A single run that stalled is used in answers, since there is no
-/// other, but not in a snapshot: its stall would look like a change.
+/// The used runs of a place in a placement; `None` if there are none. A single run that stalled is used in answers,
+/// since there is no other, but not in a snapshot: its stall would look like a change.
 fn measurement(
     place: &PointRuns,
     first: usize,

@@ -208,7 +208,8 @@ fn call(line: &CoverageLine) -> impl Serialize {
         /// The time of one call, in µs.
         now_us: line.now.and_then(|now| now.time_us),
         now_known_by: line.now.map(|now| now.basis),
-        /// What the default ran whose time `now_us` is, where that is another algorithm or protocol than ran in the job.
+        /// What the default ran whose time `now_us` is, where that is another algorithm or protocol than ran in the
+        /// job.
         now_of: line.default_ran.map(|ran| ran.as_known()),
         /// The time of one call, in µs.
         conf_us: line.with_conf.and_then(|with| with.time_us),

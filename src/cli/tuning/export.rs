@@ -59,8 +59,8 @@ pub(in crate::cli) struct Export {
     #[arg(long)]
     open_ends: bool,
 
-    /// The GPU in the name that RCCL looks for, by its architecture or its name, like gfx942 or mi300x [default: that of
-    /// --gpu or of the sweep, else gfx950]
+    /// The GPU in the name that RCCL looks for, by its architecture or its name, like gfx942 or mi300x [default: that
+    /// of --gpu or of the sweep, else gfx950]
     #[arg(long, value_name = "ARCH")]
     architecture: Option<String>,
 

@@ -331,7 +331,7 @@ mod tests {
         let [some, many, unknown] = [Some(20), Some(100), None].map(&mut number);
         let conf = b"allreduce,0,2000000,ring,ll,8,2,16\n";
         let judged = |of_default: u16, of_conf: u16| {
-            let own = |file: u16| if file % 2 == 0 { of_default } else { of_conf };
+            let own = |file: u16| if file.is_multiple_of(2) { of_default } else { of_conf };
             let row = |file: u16| Row { origin: own(file), ..row(file, 10.0 + f64::from(file % 2)) };
             let mut rows: Vec<Row> = (0..8).map(row).collect();
             let taken = take(&mut rows, &origins, &TWO_ARMS);

@@ -112,8 +112,8 @@ pub struct CoverageLine {
     pub effect: Option<Effect>,
     /// The rule, or lack of one, that decides the effect.
     pub hit: Hit,
-    /// The expected bandwidth of a call without the tuner file: of what the log says that ran, where that is known, else
-    /// of the default.
+    /// The expected bandwidth of a call without the tuner file: of what the log says that ran, where that is known,
+    /// else of the default.
     pub now: Option<Expected>,
     /// What the default of the measurements ran where `now` is its time, and the log says that another algorithm or
     /// protocol ran.

@@ -60,8 +60,8 @@ pub struct PlanQuestion {
     /// The data types (`ncclDataType_t`) of calls that were typed, by collective and size in bytes.
     #[serde(skip)]
     pub job_data_types: Option<BTreeMap<(Collective, u64), BTreeSet<u32>>>,
-    /// The data types in which jobs send unmeasured sizes, by the names of nccl-tests, where nothing says with which type
-    /// was measured before.
+    /// The data types in which jobs send unmeasured sizes, by the names of nccl-tests, where nothing says with which
+    /// type was measured before.
     #[serde(skip)]
     pub data_types: Vec<(Workload, &'static str)>,
     /// The library and GPU of the launches; `None` for those that the measurements name, or else RCCL.

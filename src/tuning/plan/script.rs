@@ -55,8 +55,8 @@ pub fn script(items: &[PlannedLaunch], question: &PlanQuestion, takes: Option<&s
     text
 }
 
-/// The arguments of a launch besides its sizes: as before, and where nothing says with which data type that was, that of
-/// the job whose sizes it measures.
+/// The arguments of a launch besides its sizes: as before, and where nothing says with which data type that was, that
+/// of the job whose sizes it measures.
 fn arguments(item: &PlannedLaunch, question: &PlanQuestion) -> String {
     let PlannedLaunch { collective, scale, sizes, .. } = *item;
     let first = Workload { collective, scale, size_bytes: sizes.first };

@@ -466,8 +466,8 @@ fn excluded(collective: Collective, answer: &ConfAnswer, at: &Surroundings) -> O
     (!allows(NCCL_PROTO, &is_protocol)).then_some(NCCL_PROTO)
 }
 
-/// Whether a list leaves one of its words: `ring,tree` or `^tree`. `is_own` says whether a word is it; `None` of one that
-/// the library does not know, and passes over.
+/// Whether a list leaves one of its words: `ring,tree` or `^tree`. `is_own` says whether a word is it; `None` of one
+/// that the library does not know, and passes over.
 fn leaves(words: &str, is_own: &dyn Fn(&str) -> Option<bool>) -> bool {
     let (words, are_excluded) = words.strip_prefix('^').map_or((words, false), |words| (words, true));
     let mut known = words.split(',').filter_map(|word| is_own(word.trim())).peekable();

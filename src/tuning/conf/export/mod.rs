@@ -40,7 +40,8 @@ pub struct ExportOptions {
     pub by_scale: bool,
     /// The lowest rule begins at 0 and the highest has no end, also for readers that would keep the default there.
     pub open_ends: bool,
-    /// The GPU, by its architecture or its name, in the name that RCCL looks for; without it that of `gpu`, or `gfx950`.
+    /// The GPU, by its architecture or its name, in the name that RCCL looks for; without it that of `gpu`, or
+    /// `gfx950`.
     pub architecture: Option<String>,
     /// The version of the library, where it is known: it decides what can run.
     pub version: Option<Version>,

@@ -32,6 +32,7 @@ pub mod conf;
 pub mod coverage;
 pub mod data_type;
 pub mod decision;
+pub mod defaults_apart;
 pub mod doubts;
 pub mod export;
 pub mod extrapolation;

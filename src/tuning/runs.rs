@@ -7,6 +7,7 @@ use std::{
 
 use super::{
     aggregate::{Point, Target},
+    defaults_apart::{DefaultsApart, defaults_apart},
     read::{Asked, Evidence, Row, RowMarks, RunKind},
     sweep::Sweep,
 };
@@ -104,6 +105,8 @@ pub struct Runs {
     runs: Vec<Run>,
     /// Notes for the user on rows that were joined, replaced or left out.
     pub notes: Vec<String>,
+    /// Where the default differs between files.
+    apart: Vec<DefaultsApart>,
 }
 
 impl Runs {
@@ -203,6 +206,20 @@ impl Runs {
         }
         defaults.for_each(|default| push(default, RunKind::Default));
         out
+    }
+
+    /// Compares the default of files that hold it beside further configurations: where it differs, a note says so, and
+    /// [`is_beside_default`](Self::is_beside_default) is asked. `names` are the names of the files.
+    pub fn keep_defaults_apart(&mut self, names: &BTreeMap<u16, String>) {
+        let (apart, notes) = defaults_apart(self, names);
+        self.apart = apart;
+        self.notes.splice(0..0, notes);
+    }
+
+    /// Whether a configuration was measured in the same files as the default of a workload, as far as these have
+    /// different defaults.
+    pub fn is_beside_default(&self, workload: &Workload, configuration: Configuration) -> bool {
+        self.apart.iter().all(|apart| apart.are_together(self, workload, configuration))
     }
 
     /// Adds the runs of a place, which comes after all others by workload, kind and configuration.

@@ -123,6 +123,10 @@ fn advice_sentence(recommendation: &Recommendation) -> String {
              beside one without the variables: {}",
             launch::command(choice, &workload)
         ),
+        KeepReason::OtherState => format!(
+            "{keep}: {choice} promises {gain} over {default}, but it was not measured in all the files of the default, which is \
+             faster in one of them than in the other. Answer one file at a time."
+        ),
         KeepReason::Uncertain => {
             let undecided = words::undecided(recommendation.noise.as_ref());
             let of = if gain.is_empty() { "more".to_owned() } else { gain };

@@ -119,7 +119,9 @@ impl Judge<'_> {
                 };
                 let is_doubtful =
                     || contradicts(point, false) || default.is_some_and(|default| contradicts(default, true));
+                let is_beside = || self.runs.is_beside_default(&workload, point.configuration);
                 let decision = match decide(&gain, rounded, is_default(point), &self.confidence) {
+                    Decision::Deploy if !is_beside() => Decision::KeepDefault { reason: KeepReason::OtherState },
                     Decision::Deploy if is_doubtful() => Decision::KeepDefault { reason: KeepReason::Contradicted },
                     decision => decision,
                 };

@@ -42,6 +42,8 @@ pub enum KeepReason {
     TooSmall,
     /// The default was seen to run this configuration, and forcing it has no gain beyond noise.
     Same,
+    /// The configuration and the default come from different files, whose defaults differ.
+    OtherState,
 }
 
 impl Decision {

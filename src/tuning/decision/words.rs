@@ -35,6 +35,7 @@ impl KeepReason {
             Self::Uncertain => "may be noise",
             Self::Rounded => "may be rounding",
             Self::Contradicted => "measure again",
+            Self::OtherState => "other state",
             Self::TooSmall => "gain too small",
             Self::Same => "runs it already",
         }

@@ -100,7 +100,9 @@ pub(super) fn open_questions(answer: &[Recommendation]) -> Vec<String> {
     let undecided = number(|decision| {
         matches!(
             decision,
-            Decision::KeepDefault { reason: KeepReason::Uncertain | KeepReason::Rounded | KeepReason::Contradicted }
+            Decision::KeepDefault {
+                reason: KeepReason::Uncertain | KeepReason::Rounded | KeepReason::Contradicted | KeepReason::OtherState
+            }
         )
     });
     let blind = number(|decision| matches!(decision, Decision::NoDefault));

@@ -30,7 +30,10 @@ const COLUMNS: [Column; 18] = [
     Column::words("90 %", "nine of ten new measurements should fall in here, GB/s").secondary(),
     Column::numbers(DEFAULT, "busbw measured with the library's own choice, GB/s"),
     Column::numbers("Default time", "time of one operation with the library's own choice, in microseconds").secondary(),
-    Column::numbers("Gain", "busbw of the best known over the default's, in per cent of the default"),
+    Column::numbers(
+        "Gain",
+        "busbw of the best known over the default's, in per cent of the default; with its configuration where another one runs",
+    ),
     Column::numbers("Gain interval", "the gain lies in here with the chosen probability, in per cent of the default")
         .secondary(),
     Column::numbers("Tied", "measured configurations that can't be told apart from the best one").secondary(),
@@ -80,6 +83,11 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
     // Two measurements of the same configuration differ by noise, which no deployment gains.
     let is_same = recommendation.decision == Decision::KeepDefault { reason: KeepReason::Same };
     let gain = recommendation.gain.filter(|_| !is_same);
+    // Where the default stays, the gain is that of what does not run.
+    let gain_of = |pct: f64| match recommendation.configuration {
+        Some(of) if choice != Some(of) => format!("{} {of}", percent(pct)),
+        _ => percent(pct),
+    };
     let interval = runs.interval_90.map(|i| format!("{} – {}", significant(i.low_gbps), significant(i.high_gbps)));
     let best = recommendation.measured_best;
     let best_text = best.map(|b| match choice {
@@ -96,7 +104,7 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
         Entry { text: interval.unwrap_or_default(), number: runs.interval_90.map(|i| i.low_gbps) },
         Entry::number(recommendation.default.map(|d| d.busbw_gbps), gbps),
         time(recommendation.default.map(|d| d.busbw_gbps)),
-        Entry::number(gain.map(|gain| gain.pct).or(recommendation.gain_pct).filter(|_| !is_same), percent),
+        Entry::number(gain.map(|gain| gain.pct).or(recommendation.gain_pct).filter(|_| !is_same), gain_of),
         Entry { text: gain.as_ref().map(words::range).unwrap_or_default(), number: gain.map(|gain| gain.low_pct) },
         Entry::number(Some(recommendation.tied.len() as f64).filter(|tied| *tied > 0.0), |tied| format!("{tied}")),
         Entry::number(recommendation.noise.map(|noise| noise.visible_gain_pct), percent),
@@ -229,6 +237,20 @@ mod tests {
         assert_eq!(listing.columns.len(), listing.rows[1].len());
         assert_eq!(listing.rows[1][1].text, "all_reduce, 3 × 24");
         assert_eq!(listing.visible_rows(Some((1, true)), ""), [1, 0]);
+    }
+
+    #[test]
+    fn a_gain_of_what_does_not_run_is_named() {
+        let mut kept = one(1 << 20, Algorithm::Ring, Some(0.2));
+        kept.decision = Decision::KeepDefault { reason: KeepReason::Uncertain };
+        if let Some(default) = &mut kept.default {
+            default.configuration.algorithm = Algorithm::Tree;
+        }
+        let row = &recommendations(&[kept]).rows[0];
+        assert_eq!(
+            (row[column("Configuration")].text.as_str(), row[column("Gain")].text.as_str()),
+            ("TREE/LL/8", "+0.2 % RING/LL/8")
+        );
     }
 
     #[test]

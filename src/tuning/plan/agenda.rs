@@ -73,6 +73,7 @@ pub fn agenda(
     let sweep = &*stalled::as_expected(measured, &question.stalls);
     let places = prior_places(sweep, elsewhere);
     let mut wanted: Vec<PlannedLaunch> = uncovered(recommendations, question);
+    let mut ended = Vec::new();
     for (index, group) in groups.iter().enumerate() {
         let answer: Vec<&Recommendation> = recommendations
             .iter()
@@ -82,19 +83,42 @@ pub fn agenda(
         wanted.extend(ties(group, sweep, &answer, question));
         wanted.extend(boundaries(group, sweep, &answer, question));
         wanted.extend(stalled_launches(group, measured, question));
-        let mut gains = gains(group, sweep, &places, support, question, (index, groups.len()), progress);
-        agenda.notes.append(&mut gains.1);
-        wanted.append(&mut gains.0);
+        let (mut gains, end) = gains(group, sweep, &places, support, question, (index, groups.len()), progress);
+        wanted.append(&mut gains);
+        match end {
+            Some(PlanEnd::WorthNoMore) => ended.push((group.collective, group.scale)),
+            Some(PlanEnd::NothingKnown) => agenda.notes.push(format!(
+                "{} on {}: no configuration was measured yet; make these launches, and plan again with their logs",
+                group.collective, group.scale
+            )),
+            None => {}
+        }
     }
     wanted.compact_sort_by(|a, b| {
         let worth = |item: &PlannedLaunch| item.expected_pct.unwrap_or(f64::INFINITY);
         a.reason.cmp(&b.reason).then(worth(b).total_cmp(&worth(a)))
     });
-    agenda.items = within_budget(one_of_each(wanted), groups, question, &mut agenda.notes);
+    let (items, left_out) = within_budget(one_of_each(wanted), question);
+    agenda.items = items;
+    // Where launches that are worth making are left out, the budget ended the plan.
+    ended.retain(|of| !left_out.contains(of));
+    let worth_no_more =
+        |(collective, scale): (Collective, Scale)| format!("{collective} on {scale}: {}", question.worth.end());
+    agenda.notes.extend(ended.into_iter().map(worth_no_more));
+    if !left_out.is_empty() {
+        agenda.notes.push(format!(
+            "{} worth measuring did not fit into {}",
+            count(left_out.len() as u64, "configuration"),
+            count(question.runs.min(PlanQuestion::MAX_RUNS).into(), "launch")
+        ));
+    }
+    if groups.is_empty() {
+        agenda.notes.push("Nothing was measured of what is asked for".to_owned());
+    }
     let times = OperationTimes::new(sweep);
     agenda.items.iter_mut().for_each(|item| (item.seconds, item.ends_us) = (times.of(item), times.ends_us(item)));
     agenda.notes.splice(0..0, duration::sentence(&agenda.items, &times));
-    if agenda.items.is_empty() && !groups.is_empty() {
+    if agenda.items.is_empty() && left_out.is_empty() && !groups.is_empty() {
         agenda.notes.insert(
             0,
             format!(
@@ -341,7 +365,15 @@ fn prior(group: &Group, places: &[PriorPlace<'_>], grid: &Grid, question: &PlanQ
     Some((nearest.group.scale, Explorer::new(&measured, question.worth).prior_for(grid)?))
 }
 
-/// Launches that are expected to change the answer.
+/// Why the launches of a group end before the budget does.
+enum PlanEnd {
+    /// The others are expected to gain too little.
+    WorthNoMore,
+    /// Nothing was measured that tells what the others gain.
+    NothingKnown,
+}
+
+/// Launches that are expected to change the answer, and why there are no more.
 fn gains(
     group: &Group,
     sweep: &Sweep,
@@ -350,15 +382,15 @@ fn gains(
     question: &PlanQuestion,
     (index, groups): (usize, usize),
     progress: &mut dyn Progress,
-) -> (Vec<PlannedLaunch>, Vec<String>) {
-    let (mut items, mut notes) = (Vec::new(), Vec::new());
+) -> (Vec<PlannedLaunch>, Option<PlanEnd>) {
+    let mut items = Vec::new();
     // A group's plan is longer than the whole budget by one: what does not fit must be known, so that no tie takes its
     // place.
     let most = question.runs.min(PlanQuestion::MAX_RUNS) / repeats(question) + 1;
     let tried = question.platform.map(|platform| platform.tried_algorithms(group.scale.nodes)).unwrap_or_default();
     let grid = Grid::new(sweep, support, group.collective, group.scale, &question.channels, &tried);
     if grid.launches.is_empty() {
-        return (items, notes);
+        return (items, None);
     }
     let mut explorer = Explorer::new(&grid, question.worth);
     explorer.pass_over(&question.launched);
@@ -373,13 +405,8 @@ fn gains(
     for step in 0..most {
         progress.report("Planning launches", u64::from(most) * index as u64 + u64::from(step), total);
         let Some(choice) = explorer.choose() else {
-            let of = format!("{} on {}", group.collective, group.scale);
-            notes.push(if explorer.knows_anything() {
-                format!("{of}: {}", question.worth.end())
-            } else {
-                format!("{of}: no configuration was measured yet; make these launches, and plan again with their logs")
-            });
-            break;
+            let end = if explorer.knows_anything() { PlanEnd::WorthNoMore } else { PlanEnd::NothingKnown };
+            return (items, Some(end));
         };
         items.push(PlannedLaunch {
             expected_pct: choice.expected_pct,
@@ -388,7 +415,7 @@ fn gains(
         });
         explorer.assume_expected(choice.launch);
     }
-    (items, notes)
+    (items, None)
 }
 
 fn why(grid: &Grid, choice: &NextLaunch, known_at: Option<Scale>) -> String {
@@ -469,15 +496,11 @@ fn one_of_each(items: Vec<PlannedLaunch>) -> Vec<PlannedLaunch> {
     out
 }
 
-/// Items until the budget is spent. Where configurations are launched, the default is as well.
-fn within_budget(
-    items: Vec<PlannedLaunch>,
-    groups: &[Group],
-    question: &PlanQuestion,
-    notes: &mut Vec<String>,
-) -> Vec<PlannedLaunch> {
+/// Items until the budget is spent, and the collective and scale of each that is left out. Where configurations are
+/// launched, the default is as well.
+fn within_budget(items: Vec<PlannedLaunch>, question: &PlanQuestion) -> (Vec<PlannedLaunch>, Vec<(Collective, Scale)>) {
     let budget = question.runs.min(PlanQuestion::MAX_RUNS);
-    let (mut spent, mut left_out) = (0, 0_u64);
+    let (mut spent, mut left_out) = (0, Vec::new());
     let mut is_gain_left_out = false;
     let mut out: Vec<PlannedLaunch> = Vec::new();
     for mut item in items {
@@ -487,9 +510,11 @@ fn within_budget(
         // A reference takes as many launches as the first thing that it stands beside.
         let free = budget - spent;
         let repeats = item.repeats.min(if reference { free / 2 } else { free });
-        if repeats == 0 || (repeats < item.repeats && left_out > 0) || (is_gain_left_out && item.reason > Reason::Gain)
+        if repeats == 0
+            || (repeats < item.repeats && !left_out.is_empty())
+            || (is_gain_left_out && item.reason > Reason::Gain)
         {
-            left_out += 1;
+            left_out.push((item.collective, item.scale));
             is_gain_left_out |= item.reason == Reason::Gain;
             continue;
         }
@@ -510,17 +535,7 @@ fn within_budget(
         }
         out.push(item);
     }
-    if left_out > 0 {
-        notes.push(format!(
-            "{} worth measuring did not fit into {}",
-            count(left_out, "configuration"),
-            count(budget.into(), "launch")
-        ));
-    }
-    if groups.is_empty() {
-        notes.push("Nothing was measured of what is asked for".to_owned());
-    }
-    out
+    (out, left_out)
 }
 
 fn listed(sizes: &[u64]) -> String {
@@ -608,6 +623,21 @@ mod tests {
                 assert!(gains(&items) == gains(&all), "{runs}: a tie is run before {} gains", gains(&all));
             }
         }
+    }
+
+    #[test]
+    fn a_plan_that_the_budget_ends_does_not_say_that_nothing_is_left() {
+        let sweep = sweep();
+        let support = SupportMatrix::new(Vec::new(), &sweep);
+        let answer = [recommendation(4096, 8, MoreRuns::Runs(2))];
+        let notes = |runs: u32| {
+            let question = PlanQuestion { runs, channels: vec![8, 16, 32], ..PlanQuestion::default() };
+            agenda(&sweep, None, &answer, &support, &question, &mut Silent).notes
+        };
+        let says = |notes: &[String], what: &str| notes.iter().any(|note| note.contains(what));
+        let (ended, cut) = (notes(100), notes(2));
+        assert!(says(&ended, "all other launches together") && !says(&ended, "did not fit"), "{ended:?}");
+        assert!(!says(&cut, "all other launches together") && says(&cut, "did not fit"), "{cut:?}");
     }
 
     #[test]

@@ -342,6 +342,15 @@ impl Control {
         text.trim().parse().is_ok_and(fits)
     }
 
+    /// The values that a [`NumberWithin`](Self::NumberWithin) takes, in words; nothing of other controls.
+    pub fn expected(&self) -> String {
+        match self {
+            Self::NumberWithin { least, most, is_whole: true } => format!("a whole number from {least} to {most}"),
+            Self::NumberWithin { least, most, .. } => format!("a number from {least} to {most}"),
+            _ => String::new(),
+        }
+    }
+
     /// Options, each with value and label.
     pub fn options(options: &[(&str, &str)]) -> Vec<(String, String)> {
         options.iter().map(|(value, label)| ((*value).to_owned(), (*label).to_owned())).collect()
@@ -359,6 +368,11 @@ impl Control {
 }
 
 impl Field {
+    /// Whether the text may be chosen: one that its control takes, or none where none is its default.
+    pub fn takes(&self, text: &str) -> bool {
+        self.control.takes(text) || text.trim().is_empty() && self.usual.is_empty()
+    }
+
     /// The label of the option that it shows; `None` of a field without options, or of another value.
     fn shown_option(&self) -> Option<&str> {
         let Control::One(options) = &self.control else { return None };
@@ -484,7 +498,13 @@ macro_rules! parsed {
     )*};
 }
 
-parsed!(u16: "a whole number", u32: "a whole number", u64: "a whole number", usize: "a whole number", f64: "a number");
+parsed!(
+    u16: "a whole number from 0 on",
+    u32: "a whole number from 0 on",
+    u64: "a whole number from 0 on",
+    usize: "a whole number from 0 on",
+    f64: "a number"
+);
 parsed!(Size: Size::EXPECTED, String: "a text");
 
 /// Makes a [`Setting`] of values with commas between them; none where the text is empty.
@@ -554,11 +574,9 @@ impl<'a> Form<'a> {
             field.usual = place.text();
         }
         let refused = self.get(&field.key).filter(|text| !text.trim().is_empty() && !field.control.takes(text));
-        match (refused, &field.control) {
-            (Some(text), Control::NumberWithin { least, most, .. }) => {
-                self.refuse(ChoiceError::new(&field.label, text, &format!("a number from {least} to {most}")));
-            }
-            _ => self.unlisted(&field.key, expected, place),
+        match refused {
+            Some(text) => self.refuse(ChoiceError::new(&field.label, text, &field.control.expected())),
+            None => self.set(&field.key, &field.label, expected, place),
         }
         self.chosen(field);
     }
@@ -573,17 +591,27 @@ impl<'a> Form<'a> {
 
     /// A value that can be chosen by an address, without a field in this form.
     pub fn unlisted<T: Setting>(&mut self, key: &str, expected: &str, place: &mut T) {
+        self.set(key, key, expected, place);
+    }
+
+    /// Errors name the value by its label, which people see.
+    fn set<T: Setting>(&mut self, key: &str, label: &str, expected: &str, place: &mut T) {
         if let Some(text) = self.choices.get(key)
             && place.set(text).is_none()
         {
-            self.refuse(ChoiceError::new(key, text.trim(), expected));
+            self.refuse(ChoiceError::new(label, text.trim(), expected));
         }
     }
 
-    /// A field of a number that is shown as it counts: where the field was emptied, the default.
+    /// A field of a number from 1 on that is shown as it counts: where the field was emptied, the default.
     pub fn number(&mut self, field: Field, place: &mut u32) {
+        const EXPECTED: &str = "a whole number from 1 on";
         let listed = self.fields.len();
-        self.field(field, place);
+        let (key, label) = (field.key.clone(), field.label.clone());
+        self.field_of(field, EXPECTED, place);
+        if let Some(text) = self.get(&key).filter(|_| *place == 0) {
+            self.refuse(ChoiceError::new(&label, text, EXPECTED));
+        }
         if let Some(field) = self.fields.get_mut(listed) {
             field.value = place.to_string();
         }
@@ -687,7 +715,7 @@ mod tests {
             form.checked(n)
         };
         assert_eq!((read("16"), read(" ")), (Ok(16), Ok(4)));
-        assert_eq!(read("many").unwrap_err().to_string(), "n: \"many\" is not a whole number");
+        assert_eq!(read("-1").unwrap_err().to_string(), "Nodes: \"-1\" is not a whole number from 0 on");
         choices.clear("n");
         assert!(choices.is_empty());
     }

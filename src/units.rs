@@ -73,6 +73,10 @@ impl FromStr for Size {
         let plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
         let number: f64 = digits.parse().ok().filter(|_| plain).ok_or_else(error)?;
         let bytes = number * unit as f64;
+        // No part of a byte is sent: `1.5` lacks its unit.
+        if unit == 1 && bytes.fract() != 0.0 {
+            return Err(error());
+        }
         if bytes < 9e15 { Ok(Self(bytes as u64)) } else { Err(error()) }
     }
 }
@@ -232,7 +236,7 @@ mod tests {
             assert_eq!(text.parse(), Ok(Size(bytes)), "{text}");
             assert_eq!(Size(bytes).to_string(), printed);
         }
-        for text in ["", "M", "-1", "1e3", "12 parsecs", "99999999999T", "1.2.3"] {
+        for text in ["", "M", "-1", "1e3", "12 parsecs", "99999999999T", "1.2.3", "1.5", "0.5 B"] {
             assert!(text.parse::<Size>().is_err(), "{text}");
         }
     }

@@ -38,17 +38,16 @@ pub fn is_typing(event: &Event) -> bool {
     element.is_some_and(|element| element.matches(FIELDS).unwrap_or_default())
 }
 
-/// A field for a number within a range; `take` returns whether the text was used. A text that can't be used shows an
-/// error, and the last valid value stays.
+/// A field for a number within a range, with what it expects and a placeholder; `take` returns whether the text was
+/// used. A text that can't be used shows an error, and the last valid value stays.
 pub fn number_field(
     label: String,
-    [least, most]: [String; 2],
-    step: String,
+    [least, most, step]: [String; 3],
+    [expected, placeholder]: [String; 2],
     value: Box<dyn Fn() -> String + Send>,
     take: Box<dyn Fn(&str) -> bool>,
 ) -> AnyView {
     let wrong = RwSignal::new(false);
-    let hint = format!("a number from {least} to {most}");
     view! {
         <label class="field">
             {term(label)}
@@ -58,12 +57,13 @@ pub fn number_field(
                 min=least
                 max=most
                 step=step
+                placeholder=placeholder
                 aria-invalid=move || wrong.get().then_some("true")
                 prop:value=value
                 on:change:target=move |event| wrong.set(!take(event.target().value().trim()))
             />
             <Show when=move || wrong.get()>
-                <small class="wrong">{hint.clone()}</small>
+                <small class="wrong">{expected.clone()}</small>
             </Show>
         </label>
     }

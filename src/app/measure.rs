@@ -85,8 +85,9 @@ pub fn NoFileYet(
             });
             true
         };
-        let range = [1, MOST[which]].map(|end| end.to_string());
-        number_field(label.to_owned(), range, "1".to_owned(), Box::new(value), Box::new(take))
+        let range = [1, MOST[which], 1].map(|number| number.to_string());
+        let words = [format!("a whole number from 1 to {}", MOST[which]), String::new()];
+        number_field(label.to_owned(), range, words, Box::new(value), Box::new(take))
     };
     let command = |command: MeasureCommand<String>| {
         let MeasureCommand { title, gives, needs, file, lines } = command;

@@ -498,3 +498,15 @@ impl FromStr for Sizes {
         sizes::parse_sizes(text).map(Self)
     }
 }
+
+/// Several batch sizes, or numbers of tokens, in one argument.
+#[derive(Clone)]
+pub(super) struct Batches(pub(super) Vec<u64>);
+
+impl FromStr for Batches {
+    type Err = sizes::BatchesError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        sizes::parse_batches(text).map(Self)
+    }
+}

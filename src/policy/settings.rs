@@ -77,7 +77,7 @@ pub(super) fn attribution(form: &mut Form<'_>, study: &PolicyStudy) -> request::
     let arms = Field::new("arms", "Arms by number, or in turns", Control::text(&[&simulate::ARMS.join(",")]));
     let each = |text: &str| {
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-        names.map(|name| arm("arms", name)).collect::<Result<Vec<Arm>, _>>()
+        names.map(|name| arm("Arms by number, or in turns", name)).collect::<Result<Vec<Arm>, _>>()
     };
     schedule.arms = form.read(arms.hinted("tree/simple,…,auto"), each).unwrap_or_default();
     let number = |key: &str, label: &str, hint: &str| Field::new(key, label, Control::Number).hinted(hint);
@@ -85,11 +85,13 @@ pub(super) fn attribution(form: &mut Form<'_>, study: &PolicyStudy) -> request::
     form.field(number("turns", "Calls that took turns", "all"), &mut schedule.turns);
     let policy = Field::new("schedule", "Policy file by whose schedule arms ran", Control::Lines);
     let policy = form.read(policy, |text| {
-        read::policy(text).map_err(|error| ChoiceError::new("schedule", text, &format!("a policy file: it {error}")))
+        read::policy(text).map_err(|error| {
+            ChoiceError::new("Policy file by whose schedule arms ran", text, &format!("a policy file: it {error}"))
+        })
     });
     let likely = Control::text(&["allreduce"]);
     let collective = form.read(Field::new("collective", "Collective", likely).hinted(ELSEWHERE), |name| {
-        let wrong = || ChoiceError::new("collective", name, "a collective, like allreduce");
+        let wrong = || ChoiceError::new("Collective", name, "a collective, like allreduce");
         Collective::parse(name).ok_or_else(wrong)
     });
     let (mut size, mut nodes, mut ranks) = (None::<Size>, None::<u32>, None::<u32>);
@@ -99,7 +101,7 @@ pub(super) fn attribution(form: &mut Form<'_>, study: &PolicyStudy) -> request::
     let scale = nodes.zip(ranks).and_then(|(nodes, ranks)| Scale::new(nodes, ranks));
     if let (Some(nodes), Some(ranks), None) = (nodes, ranks, scale) {
         let expected = format!("a number of nodes from 1 to that of the ranks, {ranks}");
-        form.refuse(ChoiceError::new("nodes", &nodes.to_string(), &expected));
+        form.refuse(ChoiceError::new("Nodes", &nodes.to_string(), &expected));
     }
     for log in &mut settings.logs {
         (log.collective, log.scale, log.size_bytes) = (collective, scale, size.map(|size| size.0));
@@ -114,7 +116,7 @@ pub(super) fn attribution(form: &mut Form<'_>, study: &PolicyStudy) -> request::
     let bands = Field::new("bands", "Bands", Control::text(&Bands::NAMED.map(|(name, _)| name))).hinted("seven");
     let bands = form.read(bands, |bands| {
         const EXPECTED: &str = "six, seven, eight, or ascending sizes in bytes between commas, like 1K,256K,1M";
-        bands.parse().map_err(|_error: BandsError| ChoiceError::new("bands", bands, EXPECTED))
+        bands.parse().map_err(|_error: BandsError| ChoiceError::new("Bands", bands, EXPECTED))
     });
     settings.bands = bands.unwrap_or_default();
     form.field(Field::new("library", "Library version", Control::text(&[])), &mut settings.library);

@@ -17,7 +17,7 @@ use super::{
     platform::{Gpu, Library, Version},
     reach::JobVariable,
     sets::SetChoice,
-    sizes::parse_sizes,
+    sizes::{MAX_SIZES, SizesError, parse_batches, parse_sizes},
     states::StateKey,
 };
 use crate::{
@@ -26,6 +26,7 @@ use crate::{
     form::{self, ChoiceError, Control, Field, Form, Setting, list_setting},
     launch::Launcher,
     order::CompactSort,
+    units::Size,
 };
 
 /// The groups of fields, each of which stands in a section of its own.
@@ -279,7 +280,16 @@ impl Settings {
     pub fn own_sizes(&self) -> Result<Vec<u64>, ChoiceError> {
         match self.own_sizes.trim() {
             "" => Ok(Vec::new()),
-            sizes => parse_sizes(sizes).map_err(|error| ChoiceError::new("Sizes", sizes, &error.to_string())),
+            sizes => parse_sizes(sizes).map_err(|error| match error {
+                SizesError::Size(error) => ChoiceError::new("Sizes", &error.text, Size::EXPECTED),
+                SizesError::Zero => {
+                    ChoiceError::new("Sizes", "0", "a size above 0: without bytes there is no bandwidth")
+                }
+                SizesError::TooMany => {
+                    ChoiceError::new("Sizes", sizes, &format!("a list of at most {MAX_SIZES} sizes"))
+                }
+                SizesError::Empty => ChoiceError::new("Sizes", sizes, Size::EXPECTED),
+            }),
         }
     }
 
@@ -502,8 +512,8 @@ fn percent(form: &mut Form<'_>, key: &str, label: &str, (least, most): (f64, f64
 fn limit_fields(form: &mut Form<'_>, group: Group, prefix: &str, limits: &mut SearchLimits) {
     form.group(group);
     let key = |name: &str| format!("{prefix}{name}");
-    let channels = Field::new(&key("max-channels"), "Max channels", Control::Number).hinted("as measured");
-    form.field_of(channels, "a whole number from 1 to 1024, or nothing", &mut limits.max_channels);
+    let channels = Field::new(&key("max-channels"), "Max channels", Control::whole(1, 1024)).hinted("as measured");
+    form.field(channels, &mut limits.max_channels);
     let algorithms =
         Algorithm::ALL.iter().filter(|algorithm| !matches!(algorithm, Algorithm::Direct | Algorithm::None));
     let algorithms = algorithms.map(|algorithm| (algorithm.to_string(), algorithm.to_string())).collect();
@@ -527,7 +537,8 @@ fn calls(form: &mut Form<'_>) -> Result<Option<TypedCalls>, String> {
     let (mut collective, mut batches) = (Some(Collective::AllReduce), "1, 8, 64".to_owned());
     let (mut hidden, mut calls) = (8192_u32, 160);
     form.field(Field::new("calls.c", "Collective", Control::One(collectives().collect())), &mut collective);
-    form.field(Field::new("calls.batches", "Batch sizes or tokens", Control::text(&[])), &mut batches);
+    let label = "Batch sizes or tokens";
+    form.field(Field::new("calls.batches", label, Control::text(&[])), &mut batches);
     form.field(Field::new("calls.hidden", "Hidden size", Control::whole(1, 1 << 20)), &mut hidden);
     let types = Control::one(&DATA_TYPES.map(|name| (name, name)));
     let data_type = form.chosen(Field::new("calls.type", "Data type", types).usually(DATA_TYPES[0]));
@@ -536,7 +547,7 @@ fn calls(form: &mut Form<'_>) -> Result<Option<TypedCalls>, String> {
         return Ok(None);
     }
     // As the command line reads --batches.
-    let batches = parse_sizes(&batches).map_err(|error| error.to_string())?;
+    let batches = parse_batches(&batches).map_err(|error| format!("{label}: {error}"))?;
     let type_bytes = data_type.and_then(DataType::parse).map_or(2, |of| of.bytes);
     let collective = collective.unwrap_or(Collective::AllReduce);
     Ok(Some(TypedCalls { collective, batches, hidden: hidden.into(), type_bytes, calls }))

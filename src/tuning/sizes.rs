@@ -4,6 +4,34 @@
 use crate::order::CompactSort;
 use crate::units::{Size, SizeError};
 
+/// A list of batch sizes that can't be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BatchesError {
+    /// There is no number between the commas, or no text at all.
+    #[error("no batch size is given; write one or several, like 1, 8, 64")]
+    Empty,
+    /// One of the texts is no number of samples or tokens.
+    #[error("\"{0}\" is not a whole number above 0")]
+    NotWhole(String),
+    /// There are more than [`MAX_SIZES`] numbers.
+    #[error("more than {MAX_SIZES} batch sizes are given")]
+    TooMany,
+}
+
+/// Reads batch sizes, or numbers of tokens, as [`parse_sizes`] reads sizes: `1, 8, 4K`.
+///
+/// # Errors
+///
+/// Names the first text that is not a whole number above 0.
+pub fn parse_batches(text: &str) -> Result<Vec<u64>, BatchesError> {
+    parse_sizes(text).map_err(|error| match error {
+        SizesError::Empty => BatchesError::Empty,
+        SizesError::Size(error) => BatchesError::NotWhole(error.text),
+        SizesError::Zero => BatchesError::NotWhole("0".to_owned()),
+        SizesError::TooMany => BatchesError::TooMany,
+    })
+}
+
 /// The most sizes answered at once.
 pub const MAX_SIZES: usize = 1000;
 
@@ -94,6 +122,11 @@ mod tests {
     fn what_is_no_size_is_named() {
         assert_eq!(parse_sizes(" , ;"), Err(SizesError::Empty));
         assert_eq!(parse_sizes("16M, 0"), Err(SizesError::Zero));
+        assert!(parse_sizes("1.5").is_err() && parse_sizes("1.5K") == Ok(vec![1536]));
+        for (text, wrong) in [("1.5, 2", "1.5"), ("8, 0", "0"), ("-1", "-1")] {
+            assert_eq!(parse_batches(text), Err(BatchesError::NotWhole(wrong.to_owned())), "{text}");
+        }
+        assert_eq!(parse_batches("8, 4K"), Ok(vec![8, 4096]));
         assert!(parse_sizes("16M, all").unwrap_err().to_string().contains("\"all\""));
         assert!(parse_sizes("M").is_err());
         assert_eq!(parse_sizes(&"1 ".repeat(1001)), Err(SizesError::TooMany));

@@ -102,6 +102,10 @@ fn a_value_that_a_field_does_not_take_is_refused_with_its_label() {
         ("p=plan&launches=0", "Launches, at most"),
         ("p=answer&dip=NaN", "Drop of more than"),
         ("p=plan&reader=nobody", "reader"),
+        ("max-channels=0", "Max channels: \"0\" is not a whole number from 1 to 1024"),
+        ("max-channels=1.5", "Max channels: \"1.5\" is not a whole number from 1 to 1024"),
+        ("own-max-channels=-5", "Max channels: \"-5\" is not a whole number from 1 to 1024"),
+        ("p=coverage&gpu=toaster", "GPU: \"toaster\""),
     ] {
         let question = Box::new(WorkbenchQuestion::Choose(Choices::parse(&format!("#v=1&{choices}"))));
         let request = Request::Study { workbench: Workbench::Tuning, question, is_held: false };
@@ -138,11 +142,11 @@ fn calls_that_are_typed_and_were_never_measured_are_planned() {
     let plan = choose(&mut executor, &format!("{workload}&p=plan"));
     let launches = &section(&plan, "What to measure next").tables[0].listing.rows;
     assert!(launches.iter().flatten().any(|cell| cell.text == "a job sends it"), "{launches:?}");
-    let wrong = choose(&mut executor, &format!("{workload}&p=coverage&calls.batches=many"));
-    assert_eq!(
-        section(&wrong, "What the job sends").placement.error.as_deref(),
-        Some("\"many\" is not a size; write bytes or a number with K, M or G, like 65536 or 16M")
-    );
+    for wrong in ["many", "1.5", "0", "-1"] {
+        let view = choose(&mut executor, &format!("{workload}&p=coverage&calls.batches=8,{wrong}"));
+        let said = format!("Batch sizes or tokens: \"{wrong}\" is not a whole number above 0");
+        assert_eq!(section(&view, "What the job sends").placement.error.as_ref(), Some(&said));
+    }
 }
 
 #[test]
@@ -226,7 +230,13 @@ fn sizes_of_ones_own_are_answered_and_wrong_ones_are_named() {
     let table = &section(&view, "Sizes of your own").tables[0];
     assert_eq!(table.choose.as_ref().unwrap().values, ["300000", "1048576"]);
     assert_eq!(table.listing.rows.len(), 2);
-    let wrong = choose(&mut executor, &format!("{begin}&sizes=many"));
-    let error = section(&wrong, "Sizes of your own").placement.error.clone().unwrap();
-    assert!(error.contains("\"many\""), "{error}");
+    for (sizes, said) in [
+        ("16M,many", "Sizes: \"many\" is not a size; write bytes or a number with K, M or G, like 65536 or 16M"),
+        ("-1", "Sizes: \"-1\" is not a size; write bytes or a number with K, M or G, like 65536 or 16M"),
+        ("0", "Sizes: \"0\" is not a size above 0: without bytes there is no bandwidth"),
+        ("1.5", "Sizes: \"1.5\" is not a size; write bytes or a number with K, M or G, like 65536 or 16M"),
+    ] {
+        let wrong = choose(&mut executor, &format!("{begin}&sizes={sizes}"));
+        assert_eq!(section(&wrong, "Sizes of your own").placement.error.as_deref(), Some(said));
+    }
 }

@@ -357,11 +357,14 @@ fn field(
             };
             // A change does not end the drag: a key that is held down makes a change with each value.
             let end = move || state.drag.set_value(None);
+            // The label's first control is the output: without a name of its own the slider has none.
+            let name = label.clone();
             view! {
                 <label class="field slider">
                     <span>{term(label)} " " <output>{reactive(value)}</output></span>
                     <input
                         type="range"
+                        aria-label=name
                         min=move || bound(0)
                         max=move || bound(1)
                         step=move || bound(2)
@@ -409,9 +412,10 @@ fn field(
                 key.with_value(|key| state.of_field_untracked(key, of)).unwrap_or_default()
             };
             let [least, most] = [range(|least, _, _| least.to_string()), range(|_, most, _| most.to_string())];
+            let expected = key.with_value(|key| state.of_field_untracked(key, |field| field.control.expected()));
             let step = range(|_, _, is_whole| if is_whole { "1" } else { "any" }.to_owned());
             let is_within = move |text: &str| {
-                let is_within = |field: &Field| field.control.takes(text);
+                let is_within = |field: &Field| field.takes(text);
                 key.with_value(|key| state.of_field_untracked(key, is_within)) == Some(true)
             };
             let take = move |text: &str| {
@@ -421,7 +425,8 @@ fn field(
                 }
                 is_within
             };
-            number_field(label, [least, most], step, Box::new(value), Box::new(take))
+            let words = [expected.unwrap_or_default(), untrack(hint)];
+            number_field(label, [least, most, step], words, Box::new(value), Box::new(take))
         }
         _ => view! {
             <label class="field wide">

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::FromSweeps;
 use crate::{
     cli::{
-        arguments::{self, JobRunsOn, Sizes, UntoldScale},
+        arguments::{self, Batches, JobRunsOn, UntoldScale},
         error::{CliError, refuse},
         files,
         json::object,
@@ -79,7 +79,7 @@ pub(in crate::cli) struct Coverage {
 
     /// Typed calls: batch sizes, or tokens
     #[arg(long, value_name = "LIST", requires = "hidden", conflicts_with = "logs")]
-    batches: Option<Sizes>,
+    batches: Option<Batches>,
 
     /// Typed calls: hidden size of the model
     #[arg(long, value_name = "N", requires = "batches", value_parser = clap::value_parser!(u64).range(1..))]
@@ -132,7 +132,7 @@ impl Coverage {
         }
         drop(bar);
         terminal::say_notes(loaded.notes.into_iter().chain(executor.studies.tuning.loaded.study.notes()));
-        let typed = self.batches.zip(self.hidden).map(|(Sizes(batches), hidden)| TypedCalls {
+        let typed = self.batches.zip(self.hidden).map(|(Batches(batches), hidden)| TypedCalls {
             collective: self.collective,
             batches,
             hidden,

@@ -125,28 +125,28 @@ fn simulation(form: &mut Form<'_>, world: &World) -> Option<LatencySource> {
     let wave = text("wave", "Common wave, ms", slider(3.0, 0.05), world.wave, true);
 
     let names: Vec<String> = items(&arms).map(name).collect();
-    let number = |what: &str, text: &str, least: f64, most: f64| {
-        let wrong = || ChoiceError::new(what, text, &format!("a number from {least} to {most}"));
+    let number = |label: &str, text: &str, least: f64, most: f64| {
+        let wrong = || ChoiceError::new(label, text, &format!("a number from {least} to {most}"));
         of_range(text, least, most).ok_or_else(wrong)
     };
-    let list = |what: &str, text: &str, least: f64, most: f64| {
+    let list = |label: &str, text: &str, least: f64, most: f64| {
         let all: Option<Vec<f64>> = items(text).map(|item| of_range(item, least, most)).collect();
         let expected = || format!("a number from {least} to {most} for each of the {} arms", names.len());
         let all = all.filter(|all| all.is_empty() || all.len() == names.len());
-        all.ok_or_else(|| ChoiceError::new(what, text, &expected()))
+        all.ok_or_else(|| ChoiceError::new(label, text, &expected()))
     };
     let simulate = || {
         let auto = names.iter().position(|name| name == AUTO);
-        let no_auto = || ChoiceError::new("arms", &names.join(", "), "a list of arms with auto among them");
+        let no_auto = || ChoiceError::new("Arms", &names.join(", "), "a list of arms with auto among them");
         let auto = auto.ok_or_else(no_auto)?;
-        let means = list("means", &means, 0.001, LONGEST_MS)?;
+        let means = list(label_of_means, &means, 0.001, LONGEST_MS)?;
         if means.is_empty() {
-            return Err(ChoiceError::new("means", "", "a number for each arm"));
+            return Err(ChoiceError::new(label_of_means, "", "a number for each arm"));
         }
-        let later = list("later", &later, 0.001, LONGEST_MS)?;
-        let slow_shares = list("slow-share", &slow_shares, 0.0, 100.0)?;
-        let slow = number("slow", &slow, 0.001, LONGEST_MS)?;
-        let spread = number("spread", &spread, 0.0, LONGEST_MS)?;
+        let later = list("Means from half-time on, ms", &later, 0.001, LONGEST_MS)?;
+        let slow_shares = list("Slow calls, %", &slow_shares, 0.0, 100.0)?;
+        let slow = number("A slow call, ms", &slow, 0.001, LONGEST_MS)?;
+        let spread = number(label_of_spread, &spread, 0.0, LONGEST_MS)?;
         let arm = |place: usize| SimulatedArm {
             shape: match slow_shares.get(place) {
                 None => Shape::Normal { mean: means[place], spread },
@@ -163,9 +163,9 @@ fn simulation(form: &mut Form<'_>, world: &World) -> Option<LatencySource> {
         };
         let simulation = Simulation {
             arms: (0..means.len()).map(arm).collect(),
-            trend: number("rise", &rise, 0.0, 1000.0)? / 100.0,
+            trend: number("Rise until the end, %", &rise, 0.0, 1000.0)? / 100.0,
             carry: CARRY,
-            push: number("wave", &wave, 0.0, LONGEST_MS)?,
+            push: number("Common wave, ms", &wave, 0.0, LONGEST_MS)?,
         };
         Ok(LatencySource::Simulation(simulation, names.clone(), auto as u32))
     };
@@ -276,13 +276,13 @@ mod tests {
         for (pairs, said) in [
             (
                 &[("means.own", "1,2")][..],
-                "means: \"1,2\" is not a number from 0.001 to 1000000 for each of the 3 arms",
+                "Means, ms: \"1,2\" is not a number from 0.001 to 1000000 for each of the 3 arms",
             ),
-            (&[("means.own", "1,-2,3")], "means: \"1,-2,3\" is not a number"),
-            (&[("means.own", "1,nan,3")], "means: \"1,nan,3\" is not a number"),
-            (&[("means.own", " ")], "means: \"\" is not a number for each arm"),
-            (&[("arms.own", "one, other")], "arms: \"one, other\" is not a list of arms with auto among them"),
-            (&[("spread.own", "-1")], "spread: \"-1\" is not a number from 0"),
+            (&[("means.own", "1,-2,3")], "Means, ms: \"1,-2,3\" is not a number"),
+            (&[("means.own", "1,nan,3")], "Means, ms: \"1,nan,3\" is not a number"),
+            (&[("means.own", " ")], "Means, ms: \"\" is not a number for each arm"),
+            (&[("arms.own", "one, other")], "Arms: \"one, other\" is not a list of arms with auto among them"),
+            (&[("spread.own", "-1")], "Standard deviation, ms: \"-1\" is not a number from 0"),
         ] {
             let told = of(pairs).expect_err(said).to_string();
             assert!(told.contains(said), "{told}");

@@ -252,7 +252,7 @@ fn what_if(outcome: &Outcome, changes: &[Change]) -> Section {
     let mut text: Vec<String> = changed(outcome).into_iter().collect();
     text.extend(what_if::table_notes(changes, &collectives));
     if text.is_empty() {
-        text.push("On the page these times and curves can be changed: the step and the layouts follow.".into());
+        text.push("These times and curves can be changed: the step and the layouts follow.".into());
     }
     Section { text, ..Section::with_form(Group::WhatIf) }
 }

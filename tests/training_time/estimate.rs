@@ -916,7 +916,7 @@ fn what_is_not_possible_is_refused_with_what_would_do() {
             EstimateSettings { replicates: vec![5], ..usual() },
             "no layout of 64 GPUs is possible; left out: dp-replicate ",
         ),
-        ("llama-3.1-405b", EstimateSettings { gpus: 1, ..usual() }, "fits on no layout of 1 GPUs"),
+        ("llama-3.1-405b", EstimateSettings { gpus: 1, ..usual() }, "fits on no layout of 1 GPU:"),
         (
             "qwen2.5-7b",
             EstimateSettings { gpus: 56, ..with(GivenLayout { tensor: 7, ..GivenLayout::default() }) },

@@ -184,6 +184,15 @@ fn the_first_layouts_are_shown_at_once() {
     assert_eq!(error.to_string(), "GPUs: \"many\" is not a whole number from 1 to 1048576");
 }
 
+#[test]
+fn a_run_without_experts_or_chunks_is_refused_by_the_field() {
+    let mut bench = TrainingTime::new(DroppedFiles::new(opened(&Simulation::example().files())));
+    for (choice, label) in [("r.experts", "Experts"), ("r.chunks", "Chunks per stage"), ("r.tp", "Tensor degree")] {
+        let error = bench.choose(choices(&format!("{choice}=0")), &mut Silent).unwrap_err();
+        assert_eq!(error.to_string(), format!("{label}: \"0\" is not a whole number from 1 on"));
+    }
+}
+
 /// What only a person can say is asked for by a field, and what was said can be taken back.
 #[test]
 fn questions_about_files_are_answered_on_the_page() {
@@ -422,7 +431,7 @@ fn an_estimated_step_takes_curves_and_other_times() {
     let before = reported(&bench);
     assert!(
         before.contains("Tensor groups all_reduce 1×8 32 MiB")
-            && before.contains("these times and curves can be changed"),
+            && before.contains("These times and curves can be changed"),
         "{before}"
     );
 

@@ -28,6 +28,7 @@ use crate::{
         step::listing::time,
         trace::Trace,
     },
+    units::counted_noun,
 };
 
 /// A step that is asked about; `None` is chosen as usual.
@@ -147,7 +148,7 @@ pub enum EstimateError {
         gpus: u64,
     },
     /// A rule leaves every layout out.
-    #[error("no layout of {gpus} GPUs is possible; {left_out}")]
+    #[error("no layout of {gpus} {} is possible; {left_out}", counted_noun(*gpus, "GPU"))]
     NonePossible {
         /// The number of GPUs of all replicas and stages together.
         gpus: u64,
@@ -192,8 +193,9 @@ pub enum EstimateError {
     },
     /// Each possible layout needs more memory than a GPU has.
     #[error(
-        "the model fits on no layout of {gpus} GPUs: the smallest needs {least_gib:.1} GiB a GPU, and {name} has {has_gib:.1} \
-         GiB without what is kept free; more GPUs or more sharding may do, a smaller sequence, or keeping less free"
+        "the model fits on no layout of {gpus} {}: the smallest needs {least_gib:.1} GiB a GPU, and {name} has {has_gib:.1} \
+         GiB without what is kept free; more GPUs or more sharding may do, a smaller sequence, or keeping less free",
+        counted_noun(*gpus, "GPU")
     )]
     NothingFits {
         /// The number of GPUs of all replicas and stages together.

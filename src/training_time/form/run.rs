@@ -37,7 +37,7 @@ impl TrainingTime {
         let (model, layout, execution) = (&mut run.model, &mut run.layout, &mut run.execution);
         // The fields of experts are there where there are some.
         form.is_listed = false;
-        form.field(Field::new("r.experts", "Experts", Control::Number), &mut model.experts);
+        form.number(Field::new("r.experts", "Experts", Control::Number), &mut model.experts);
         let has_experts = model.experts > 1;
         let mut number = |key: &str, label: &str, is_listed: bool, value: &mut u32| {
             form.is_listed = is_listed;

@@ -67,7 +67,7 @@ pub(crate) fn report(
             sections.push(
                 Section {
                     text: vec![answer.unchanged_us.map_or_else(
-                        || "On the page these times and curves can be changed: the step and the layouts follow.".into(),
+                        || "These times and curves can be changed: the step and the layouts follow.".into(),
                         |before_us| changed_by(answer.step.time_us, before_us),
                     )],
                     tables: if exchanges.rows.is_empty() {

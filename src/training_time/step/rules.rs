@@ -13,10 +13,13 @@ pub const MOST_PASSES: u64 = 1 << 18;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
     /// The degree or size with this name is zero.
-    #[error("{0} is 0: at least 1 is needed; the nearest is {0} = 1")]
+    #[error("{label} is 0: at least 1 is needed; the nearest is {0} = 1", label = words(.0))]
     Zero(&'static str),
     /// Returned when there are more stages than layers.
-    #[error("pp = {pipeline} is more than the {layers} layers: each stage needs one; the nearest is pp = {layers}")]
+    #[error(
+        "{} = {pipeline} is more than the {layers} layers: each stage needs one; the nearest is pp = {layers}",
+        words("pp")
+    )]
     TooManyStages {
         /// The number of stages, pp.
         pipeline: u32,
@@ -24,11 +27,15 @@ pub enum RuleError {
         layers: u32,
     },
     /// The run has this many stages, more than [`MOST_STAGES`].
-    #[error("pp = {0} is more than the {MOST_STAGES} stages that are composed; the nearest is pp = {MOST_STAGES}")]
+    #[error(
+        "{label} = {0} is more than the {MOST_STAGES} stages that are composed; the nearest is pp = {MOST_STAGES}",
+        label = words("pp")
+    )]
     TooWide(u32),
     /// Returned when the run has more GPUs than [`MOST_GPUS`].
     #[error(
-        "pp·mp·dp = {gpus} GPUs are more than the {MOST_GPUS} that are composed; the nearest is {name} = {nearest}"
+        "pp·mp·dp = {gpus} GPUs are more than the {MOST_GPUS} that are composed; the nearest is {} = {nearest}",
+        words(.name)
     )]
     TooManyGpus {
         /// The number of GPUs of the run, pp·mp·dp.
@@ -40,8 +47,9 @@ pub enum RuleError {
     },
     /// A stage has more chunks than there are layers for.
     #[error(
-        "virtual_stages = {chunks} makes {chunks}·{pipeline} chunks of the {layers} layers: each needs one; the nearest is \
+        "{} = {chunks} makes {chunks}·{pipeline} chunks of the {layers} layers: each needs one; the nearest is \
          virtual_stages = {}",
+        words("virtual_stages"),
         layers / pipeline
     )]
     TooManyChunks {
@@ -54,8 +62,9 @@ pub enum RuleError {
     },
     /// More micro-batches than can be simulated over so many stages.
     #[error(
-        "steps_per_update = {micro_batches} micro-batches over {parts} stages and chunks are more than the {MOST_PASSES} \
-         passes that are simulated; the nearest is steps_per_update = {nearest}"
+        "{} = {micro_batches} micro-batches over {parts} stages and chunks are more than the {MOST_PASSES} passes that are \
+         simulated; the nearest is steps_per_update = {nearest}",
+        words("steps_per_update")
     )]
     TooLong {
         /// The number of micro-batches of a step.
@@ -66,7 +75,11 @@ pub enum RuleError {
         nearest: u64,
     },
     /// A degree does not divide what it must.
-    #[error("{name} = {degree} does not divide {of} = {whole}; the nearest that does is {nearest}")]
+    #[error(
+        "{} = {degree} does not divide {} = {whole}; the nearest that does is {nearest}",
+        words(.name),
+        words(.of)
+    )]
     Indivisible {
         /// The name of the degree.
         name: &'static str,
@@ -104,6 +117,29 @@ pub enum RuleError {
         /// The nearest multiple of the stages.
         nearest: u32,
     },
+}
+
+/// What a key of a run file is, as the fields of the page call it: `Tensor degree (mp)`.
+fn words(key: &str) -> String {
+    const LABELS: [(&str, &str); 16] = [
+        ("pp", "Pipeline stages"),
+        ("mp", "Tensor degree"),
+        ("dp", "Data-parallel degree"),
+        ("ep", "Expert degree"),
+        ("gpus_per_node", "GPUs of a node"),
+        ("b", "Sequences of a micro-batch"),
+        ("steps_per_update", "Micro-batches per step"),
+        ("virtual_stages", "Chunks per stage"),
+        ("encoders", "Layers"),
+        ("h", "Attention heads"),
+        ("kv_heads", "Heads of keys and values"),
+        ("l", "Sequence length"),
+        ("dim", "Hidden size"),
+        ("ffn", "Inner size"),
+        ("vocabulary", "Vocabulary"),
+        ("experts", "Experts"),
+    ];
+    LABELS.iter().find(|(of, _)| *of == key).map_or_else(|| key.to_owned(), |(_, label)| format!("{label} ({key})"))
 }
 
 /// The divisor of `whole` that is nearest to `degree`, the smaller of two.

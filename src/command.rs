@@ -1,7 +1,7 @@
 //! Command lines that give in a terminal the answer that the page shows.
 
 use crate::{
-    form::{Choices, Field},
+    form::{Choices, Control, Field},
     text::shell::quoted,
 };
 
@@ -88,7 +88,12 @@ impl Command {
 pub fn changed(choices: &Choices, form: &[Field]) -> Choices {
     let choices = choices.as_offered(form);
     let mut changed = choices.clone();
-    form.iter().filter(|field| choices.get(&field.key) == Some(&field.usual)).for_each(|f| changed.clear(&f.key));
+    let is_usual = |field: &&Field| {
+        // A number whose field was emptied is the default.
+        let is_number = matches!(field.control, Control::Number | Control::NumberWithin { .. });
+        choices.get(&field.key).is_some_and(|value| *value == field.usual || is_number && value.trim().is_empty())
+    };
+    form.iter().filter(is_usual).for_each(|field| changed.clear(&field.key));
     changed
 }
 

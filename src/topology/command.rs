@@ -34,6 +34,8 @@ pub(super) fn synthesize(changed: &Choices, form: &[Field]) -> Option<Commands> 
     for (key, value) in changed.iter() {
         match key {
             "graph" | "limit" => {}
+            // A field that was emptied counts as not filled in.
+            _ if value.trim().is_empty() => {}
             "unit" if value == "gb" => command.word("--decimal"),
             "machines" => command.option("--nodes", value),
             // Conditions of a file or of one's own.

@@ -10,6 +10,7 @@ use crate::{
     topology::{
         export::Form,
         listing,
+        model::Unit,
         study::{SearchStatus, Shown, Study, StudyError},
     },
     units::{Size, count},
@@ -20,6 +21,8 @@ pub struct TopologyReportInput<'a> {
     pub study: &'a Study,
     /// The schedule that was found, if any.
     pub shown: Option<&'a Shown>,
+    /// Whether the search goes on: it may still find a better schedule, and its time is not over.
+    pub is_searching: bool,
     /// The title and the text that are shown if there is no schedule.
     pub nothing: (String, Vec<String>),
     /// The sections that follow the schedule.
@@ -45,7 +48,7 @@ const MOST_ROWS: usize = 500;
 
 /// Makes the report. Returns an error if there is no topology.
 pub fn report(material: TopologyReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let TopologyReportInput { study, shown, nothing, more, mut files, problems } = material;
+    let TopologyReportInput { study, shown, is_searching, nothing, more, mut files, problems } = material;
     let privacy = NameReplacements::of(contents, &mut files, &problems);
     let mut report = Report {
         workbench: Workbench::Topology,
@@ -60,9 +63,9 @@ pub fn report(material: TopologyReportInput<'_>, contents: &Contents) -> Result<
             let time = shown.status.time_ns.map_or_else(String::new, listing::time);
             report.title = format!("{} over {} in {time}", wanted.key(), study.topology()?.name);
             report.summary.clone_from(&shown.sentences);
-            report.figures = figures(shown);
+            report.figures = figures(shown, is_searching);
             report.parameters = parameters(study)?;
-            report.sections = found(shown, contents);
+            report.sections = found(shown, study.topology()?.unit, contents);
             report.sections.extend(more);
         }
         None => (report.title, report.summary) = nothing,
@@ -79,26 +82,29 @@ pub fn report(material: TopologyReportInput<'_>, contents: &Contents) -> Result<
 }
 
 /// The time of the schedule beside what no schedule can beat.
-fn figures(shown: &Shown) -> Vec<Figure> {
+fn figures(shown: &Shown, is_searching: bool) -> Vec<Figure> {
     let status = &shown.status;
     let Some(time_ns) = status.time_ns else { return Vec::new() };
     let sure = match status {
         SearchStatus { is_optimal: true, .. } => "proven to be the shortest",
         SearchStatus { is_optimal_in_parts: true, .. } => "the shortest of those that reduce before they copy",
-        SearchStatus { is_working: true, .. } => "so far: the search goes on",
+        _ if is_searching => "so far: the search goes on",
         _ => "not proven to be the shortest",
     };
     // Where nothing has to be sent, nothing bounds the time.
     let above = (status.bound_ns > 0.0).then(|| format!("{:.1} %", (time_ns / status.bound_ns - 1.0) * 100.0));
+    // L4 is for collectives in which not every node wants every chunk.
+    let has_load = shown.bounds.rows.iter().any(|row| row[0].text.starts_with("L4"));
+    let largest = if has_load { "the largest of L2, L3 and L4" } else { "the larger one of L2 and L3" };
     vec![
         Figure::new("Time", listing::time(time_ns), "of the verified schedule"),
-        Figure::new("Lower bound", listing::time(status.bound_ns), "the largest of L2, L3 and L4"),
+        Figure::new("Lower bound", listing::time(status.bound_ns), largest),
         Figure::new("Above the bound", above.unwrap_or_else(|| "–".to_owned()), sure),
     ]
 }
 
 /// The schedule, in the order in which it is read.
-fn found(shown: &Shown, contents: &Contents) -> Vec<Section> {
+fn found(shown: &Shown, unit: Unit, contents: &Contents) -> Vec<Section> {
     let section = |title: &str, id: &str, table: &str, listing: &Listing| {
         let mut listing = listing.clone();
         let more = listing.rows.len().saturating_sub(MOST_ROWS);
@@ -111,7 +117,11 @@ fn found(shown: &Shown, contents: &Contents) -> Vec<Section> {
     bounds.text.push("What no schedule can beat, in the cost model of TACOS: a link carries one chunk at a time and is busy for latency and transfer.".into());
     let mut sections = Vec::new();
     if !shown.links.rows.is_empty() {
-        sections.push(section("Links", "topology-links", "Every link", &shown.links).on(LINKS));
+        let mut links = shown.links.clone();
+        for column in links.columns.iter_mut().filter(|column| column.name == "Bandwidth") {
+            column.name = format!("Bandwidth, {}", unit.name()).into();
+        }
+        sections.push(section("Links", "topology-links", "Every link", &links).on(LINKS));
         let critical = section("Critical path", "topology-critical", "What decides the time", &shown.critical);
         sections.push(critical.on(CRITICAL_PATH));
     }

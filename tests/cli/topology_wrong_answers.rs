@@ -449,10 +449,10 @@ fn what_has_no_effect_is_refused() {
     for (choices, why) in [
         ("by=magic", "Synthesizer: \"magic\" is not one of auto, tacos"),
         ("unit=miles", "Bandwidths in: \"miles\" is not gib or gb"),
-        ("sigma=7", "Spread of durations: \"7\" is not from 0 to 3"),
+        ("sigma=7", "Spread of durations: \"7\" is not a number from 0 to 3"),
         ("limit=soon", "\"soon\" is not a number of seconds"),
         ("with=earliest,magic", "Compared with: \"magic\" is not one of"),
-        ("seeds=100000", "Seeds: \"100000\" is not from 1 to 10000"),
+        ("seeds=100000", "Seeds: \"100000\" is not a number from 1 to 10000"),
     ] {
         refused(&["report", &ring, "--choices", choices], 1, why);
     }

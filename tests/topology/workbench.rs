@@ -98,3 +98,40 @@ fn a_search_ends_with_its_time() {
     assert!(!shown.jobs.goes_on);
     assert!(network(&shown).timelines.len() >= 2, "what is beside it was found");
 }
+
+#[test]
+fn a_search_whose_time_is_over_does_not_go_on() {
+    let mut studies = Studies::default();
+    let begun = ask(&mut studies, WorkbenchQuestion::Choose(Choices::parse("#remove=0-3&limit=5")));
+    let note = |shown: &WorkbenchView| shown.report.figures[2].note.clone();
+    assert_eq!(note(&begun), "so far: the search goes on");
+    let shown = found(&mut studies, "#remove=0-3&limit=5", 6000);
+    assert_eq!(note(&shown), "not proven to be the shortest");
+    assert_eq!(shown.report.figures[1].note, "the larger one of L2 and L3");
+    let columns = &shown.report.sections[0].tables[0].listing.columns;
+    assert_eq!(columns[2].name, "Bandwidth, GiB/s");
+}
+
+#[test]
+fn what_is_wrong_in_a_field_is_named_by_its_label() {
+    for (choices, said) in [
+        ("chunk=1.5", "Chunk: \"1.5\" is not a size such as 1 MiB."),
+        ("latency=-1", "Latency, ns: \"-1\" is not a number that is not negative."),
+        ("seed=-1", "Seed: \"-1\" is not a whole number from 0 on."),
+        ("dead=99", "Dead nodes: \"99\" is not a node of this graph"),
+        ("slow=0", "Slow links: \"0\" is not a link of this graph"),
+    ] {
+        let shown =
+            ask(&mut Studies::default(), WorkbenchQuestion::Choose(Choices::parse(&format!("#graph=ring&{choices}"))));
+        let summary = &shown.report.summary;
+        assert!(summary.iter().any(|text| text.contains(said)), "{choices}: {summary:?}");
+    }
+}
+
+#[test]
+fn fields_that_were_emptied_are_no_options_of_the_command() {
+    let mut studies = Studies::default();
+    ask(&mut studies, WorkbenchQuestion::Choose(Choices::parse("#graph=ring&chunk=&seed=&root=&chunks=2")));
+    let command = studies.commands(Workbench::Topology, &[]).unwrap().text();
+    assert_eq!(command, "collectune topology synthesize ring:10 --time-limit 5s --chunks 2");
+}

@@ -23,6 +23,7 @@ use crate::{
         reactive::{Show, handler, reactive},
         session::Session,
         signal::memo,
+        theme::ActiveTheme,
     },
     report::Workbench,
     topology::listing,
@@ -31,6 +32,7 @@ use canvas::NetworkCanvas;
 use drawing::NetworkDrawing;
 use matrix::Matrix;
 use panel::Panel;
+use paper::Inks;
 use timeline_chart::{SORTS, TimelineChart};
 use viewer::{SPEEDS, Viewer};
 
@@ -64,6 +66,9 @@ pub fn NetworkView(workbench: Workbench) -> impl IntoView {
             <Show when=has_timeline>
                 <Controls viewer />
             </Show>
+            <Show when=has_timeline>
+                <Legend viewer />
+            </Show>
             <div class="network-views" class:is-compared=is_compared>
                 <div class="network-one">
                     <Show when=is_compared>
@@ -96,6 +101,28 @@ pub fn NetworkView(workbench: Workbench) -> impl IntoView {
             </Show>
         </section>
     }
+}
+
+/// What the colours of links mean.
+#[component]
+fn Legend(viewer: Viewer) -> impl IntoView {
+    let theme = expect_context::<ActiveTheme>().signal();
+    let entries = move || {
+        let inks = Inks::of(theme.get());
+        let mut all = vec![(inks.busy, "carries a chunk"), (inks.critical, "carries one on the critical path")];
+        let is_damaged = viewer.with(|drawing| !drawing.network.damaged.is_empty()).unwrap_or(false);
+        if is_damaged {
+            all[1].1 = "carries one on the critical path; dashed: slow, dotted: cut";
+        }
+        match viewer.over.get() {
+            0 => {}
+            1 => all.push((inks.picked, "the bottleneck")),
+            _ => all.push((inks.chunk, "the dumped rings or trees")),
+        }
+        let entry = |(ink, words): (String, &'static str)| view! { <li><span style:background=ink></span>{words}</li> };
+        all.into_iter().map(entry).collect_view()
+    };
+    view! { <ul class="network-legend" aria-label="Colours of links">{reactive(entries)}</ul> }
 }
 
 /// The controls: play, step and seek; the overlay, the schedule for comparison, the order of links.

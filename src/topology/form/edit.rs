@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use super::settings::LISTS;
 use crate::{
     form::{ChoiceError, Choices},
     order::CompactSort,
@@ -179,15 +180,19 @@ fn share(given: &[&str], usual: f64) -> Option<f64> {
     share.filter(|share| *share == 0.0 || (1e-6..=1.0).contains(share))
 }
 
+/// The error of an entry of the list with this key, by the list's label.
+fn wrong(key: &str, word: &str, expected: &str) -> ChoiceError {
+    let label = LISTS.iter().find(|(_, of, ..)| *of == key).map_or(key, |(_, _, label, _)| label);
+    ChoiceError::new(label, word, expected)
+}
+
 /// Refuses lists that nobody typed: each word of them is looked for among all links.
 fn check_length(choices: &Choices, keys: &[&str]) -> Result<(), ChoiceError> {
     /// The most entries of a list.
     const MOST: usize = 1000;
     let is_long = |key: &&&str| words(choices.get(key).unwrap_or_default()).nth(MOST).is_some();
     match keys.iter().find(is_long) {
-        Some(key) => {
-            Err(ChoiceError::new(key, choices.get(key).unwrap_or_default(), "a list of at most 1,000 links or nodes"))
-        }
+        Some(key) => Err(wrong(key, choices.get(key).unwrap_or_default(), "a list of at most 1,000 links or nodes")),
         None => Ok(()),
     }
 }
@@ -199,7 +204,7 @@ pub(super) fn edited(choices: &Choices, topology: &Topology) -> Result<Option<To
     let mut gone = Vec::new();
     for (word, _) in listed(choices, "remove") {
         let expected = "a link of this graph, written as 0-1";
-        gone.push(place(word, topology).ok_or_else(|| ChoiceError::new("remove", word, expected))?);
+        gone.push(place(word, topology).ok_or_else(|| wrong("remove", word, expected))?);
     }
     let mut index = 0..;
     let mut edited = topology.clone();
@@ -208,17 +213,17 @@ pub(super) fn edited(choices: &Choices, topology: &Topology) -> Result<Option<To
         let expected = "two nodes of this graph, written as 0-3, or as 0-3*50*500 with a bandwidth and a latency in ns";
         let rates: Option<Vec<f64>> = given.iter().map(|rate| rate.parse().ok()).collect();
         let (Some((from, to)), Some(rates), 0..=2) = (ends(word, topology), rates, given.len()) else {
-            return Err(ChoiceError::new("add", word, expected));
+            return Err(wrong("add", word, expected));
         };
         let (latency_ns, bandwidth) = usual;
         let (bandwidth, latency_ns) =
             (rates.first().copied().unwrap_or(bandwidth), rates.get(1).copied().unwrap_or(latency_ns));
         let link = Link { from, to, latency_ns, bandwidth };
         if let Some(why) = link_problem(&link, topology.nodes) {
-            return Err(ChoiceError::new("add", word, &format!("a link that can be: {why}")));
+            return Err(wrong("add", word, &format!("a link that can be: {why}")));
         }
         if place(word, &edited).is_some() {
-            return Err(ChoiceError::new("add", word, "a new link: there is one already, which can be removed first"));
+            return Err(wrong("add", word, "a new link: there is one already, which can be removed first"));
         }
         edited.links.push(link);
     }
@@ -233,7 +238,7 @@ pub(super) fn damage(choices: &Choices, topology: &Topology) -> Result<Damage, C
         for (word, given) in listed(choices, key) {
             let (Some(link), Some(left)) = (place(word, topology), share(&given, usual)) else {
                 let expected = "a link of this graph, written as 0-1 or, at a tenth of its bandwidth, 0-1*0.1";
-                return Err(ChoiceError::new(key, word, expected));
+                return Err(wrong(key, word, expected));
             };
             damage.links.retain(|(of, _)| *of != link);
             damage.links.push((link, left));
@@ -243,7 +248,7 @@ pub(super) fn damage(choices: &Choices, topology: &Topology) -> Result<Damage, C
         for (word, given) in listed(choices, key) {
             let (Some(node), Some(left)) = (node(word, topology), share(&given, usual)) else {
                 let expected = "a node of this graph, written as 3 or, with its links at a tenth, 3*0.1";
-                return Err(ChoiceError::new(key, word, expected));
+                return Err(wrong(key, word, expected));
             };
             damage.nodes.retain(|(of, _)| *of != node);
             damage.nodes.push((node, left));
@@ -280,9 +285,9 @@ mod tests {
         assert_eq!((at(4, 0), at(2, 3), at(3, 4), at(2, 1)), (Some(0.5), Some(0.0), Some(0.0), None));
         choices.set("cut", "0-2");
         let error = damage(&choices, &topology).unwrap_err().to_string();
-        assert!(error.starts_with("cut: \"0-2\" is not a link of this graph"), "{error}");
+        assert!(error.starts_with("Cut links: \"0-2\" is not a link of this graph"), "{error}");
         let error = damage(&Choices::parse("#dead=5"), &topology).unwrap_err().to_string();
-        assert!(error.starts_with("dead: \"5\" is not a node of this graph"), "{error}");
+        assert!(error.starts_with("Dead nodes: \"5\" is not a node of this graph"), "{error}");
     }
 
     #[test]

@@ -626,6 +626,7 @@ impl Study for Topology {
         let material = crate::topology::report::TopologyReportInput {
             study: self.active(),
             shown: self.found.as_ref(),
+            is_searching: self.is_searching(),
             nothing: self.nothing(),
             more: self.more(contents),
             files,

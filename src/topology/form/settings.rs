@@ -58,7 +58,7 @@ const COLLECTIVES: [Collective; 8] = [
 ];
 
 /// The lists of links and nodes, which [`edit`](super::edit) reads and changes.
-const LISTS: [(Group, &str, &str, &str); 6] = [
+pub(super) const LISTS: [(Group, &str, &str, &str); 6] = [
     (Group::Edits, "add", "Add links", "0-3, or 0-3*50*500: bandwidth, ns"),
     (Group::Edits, "remove", "Remove links", "0-1,1-0"),
     (Group::Damage, "cut", "Cut links", "0-1,1-0"),
@@ -74,11 +74,11 @@ fn option(value: impl Into<String>, label: impl Into<String>) -> (String, String
 /// A number that is not negative.
 fn positive<T: Setting + Copy + Into<Option<f64>>>(form: &mut Form<'_>, field: Field, place: &mut T) {
     const EXPECTED: &str = "a number that is not negative";
-    let key = field.key.clone();
+    let label = field.label.clone();
     form.field_of(field, EXPECTED, place);
     let value: Option<f64> = (*place).into();
     if let Some(value) = value.filter(|value| value.is_nan() || *value < 0.0) {
-        form.refuse(ChoiceError::new(&key, &value.to_string(), EXPECTED));
+        form.refuse(ChoiceError::new(&label, &value.to_string(), EXPECTED));
     }
 }
 
@@ -150,14 +150,16 @@ fn recipe_fields(form: &mut Form<'_>, graph: &str, recipe: &mut Recipe) {
     let has_rates = graph != GENERATED_GRAPHS[0].word;
     form.is_listed = has_rates;
     positive(form, number_of("latency", "Latency, ns"), &mut recipe.latency_ns);
-    positive(form, number_of("bandwidth", "Bandwidth"), &mut recipe.bandwidth);
+    let unit_name =
+        if form.get("unit").map_or(recipe.unit == Unit::Gb, |unit| unit == "gb") { Unit::Gb } else { Unit::Gib }.name();
+    positive(form, number_of("bandwidth", &format!("Bandwidth, {unit_name}")), &mut recipe.bandwidth);
     form.is_listed = has_rates && ["mesh", "torus", "fattree", "twogroups", "random"].contains(&graph);
     let which = match graph {
         "mesh" | "torus" => "along all dimensions but the last",
         "random" => "of some links",
         _ => "between groups",
     };
-    positive(form, number_of("slower", &format!("Bandwidth {which}")), &mut recipe.slow_bandwidth);
+    positive(form, number_of("slower", &format!("Bandwidth {which}, {unit_name}")), &mut recipe.slow_bandwidth);
     positive(form, number_of("later", &format!("Latency {which}, ns")), &mut recipe.slow_latency_ns);
     form.is_listed = true;
     recipe.unit = unit(form, recipe.unit);
@@ -290,7 +292,7 @@ pub(super) fn others(form: &mut Form<'_>) -> Settings {
 
 fn within(form: &mut Form<'_>, label: &str, value: f64, least: f64, most: f64) {
     if !(least..=most).contains(&value) {
-        form.refuse(ChoiceError::new(label, &value.to_string(), &format!("from {least} to {most}")));
+        form.refuse(ChoiceError::new(label, &value.to_string(), &format!("a number from {least} to {most}")));
     }
 }
 

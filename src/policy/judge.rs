@@ -392,7 +392,17 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
             "Nothing says which arm ran: only how latencies lie over time can be told, and no arm is recommended.",
         );
     }
-    let Some(candidate) = result.of_candidate() else {
+    let candidate = result.of_candidate();
+    if ran == 1 && !pool.unattributed.is_empty() {
+        let lines = count((pool.unattributed.len() + pool.lines.len()) as u64, "line");
+        let known = candidate.map_or(Arm::Auto, |candidate| candidate.arm);
+        let unknown = pool.unattributed.len();
+        let why = format!(
+            "Only {known} is known: of {unknown} of {lines} the arm is not known, and there is nothing to compare yet. Name it."
+        );
+        return (Decision::None, why);
+    }
+    let Some(candidate) = candidate else {
         return none("Only the library's own choice ran: there is nothing to compare it with.");
     };
     if ran == 1 {
@@ -446,7 +456,7 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
         return (Decision::Keep, never_runs(result, candidate.arm) + ": keep auto.");
     }
     let gain = format!(
-        "{} is {} against auto in the mean ({} and {} ms){}",
+        "{} is {} than auto in the mean ({} and {} ms){}",
         candidate.arm,
         if comparison.gain_pct >= 0.0 {
             format!("{} faster", bare(comparison.gain_pct))

@@ -163,7 +163,13 @@ fn figures(of: &KeyResult) -> Vec<Figure> {
 fn title(study: &PolicyStudy) -> String {
     let results = study.results();
     if results.is_empty() {
-        return "A simulation of strategies".into();
+        let tables = &study.studied().tables;
+        return match tables.first() {
+            None => "A simulation of strategies",
+            Some(_) if tables.iter().all(|table| table.is_policy) => "What a policy runs",
+            Some(_) => "A table of means",
+        }
+        .into();
     }
     let deployed = results.iter().filter(|of| matches!(of.decision, Decision::Deploy(_))).count();
     format!("{deployed} of {} worth another arm than auto", count(results.len() as u64, "key"))

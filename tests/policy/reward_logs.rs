@@ -150,6 +150,31 @@ fn times_of_other_kinds_or_units_are_not_compared() {
 }
 
 #[test]
+fn logs_of_which_only_one_arm_is_known_are_no_runs_of_that_arm_alone() {
+    let of = |ms: f64| one_arm((0..50).map(|at| ms + f64::from(at % 7) * 0.01));
+    let of =
+        one(&[("rewards_auto.log", &of(10.0)), ("second.log", &of(9.0)), ("third.log", &of(8.0))], Settings::default());
+    let said =
+        "Only auto is known: of 100 of 150 lines the arm is not known, and there is nothing to compare yet. Name it.";
+    assert_eq!((of.decision, of.sentences[0].as_str()), (Decision::None, said));
+}
+
+#[test]
+fn a_table_of_means_alone_is_not_called_a_simulation() {
+    use collectune::{
+        form::Choices,
+        policy::form::Policy,
+        report::Contents,
+        workbench::{ReportContext, Study as _},
+    };
+    let log = log("overlap.csv", "mode,compute,size,auto,tree_simple\nsequential,default,32KB,8.451,8.668\n");
+    let mut policy = Policy::new(vec![NamedLog { name: "overlap.csv".to_owned(), log }]);
+    policy.choose(Choices::default(), &mut Silent).unwrap();
+    let report = policy.report(ReportContext::default(), &Contents::whole()).unwrap();
+    assert_eq!(report.title, "A table of means");
+}
+
+#[test]
 fn an_arm_with_few_values_does_not_keep_the_others_from_a_verdict() {
     let two = in_turn("latency_us", 7, 400, &[("auto", 100.0), ("tree/simple", 80.0)]);
     let few = in_turn("latency_us", 8, 3, &[("ring/simple", 50.0)]);

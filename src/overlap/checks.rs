@@ -8,7 +8,7 @@ use super::{
     kernel::{Dataset, Kernel, first_equals, profiled_again},
     read::STANDARD,
 };
-use crate::units::count;
+use crate::units::{count, percent};
 
 /// A finding about a run's kernels or columns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -142,8 +142,9 @@ impl Check {
                 )
             }
             Self::LittleOverlap { kernels, extreme } => format!(
-                "{} overlap by less than 5 %: their slowdown divides noise by a small number (the largest is {extreme:.2})",
-                count(*kernels, "kernel")
+                "{} overlap by less than 5 %: their slowdown divides noise by a small number (the largest is {})",
+                count(*kernels, "kernel"),
+                percent(extreme * 100.0)
             ),
             Self::AboveHundred { column, kernels, largest } => {
                 format!(
@@ -270,7 +271,7 @@ fn equal(overlapped: &[&Kernel], metrics: usize) -> Vec<Check> {
     checks
 }
 
-fn is_share(column: &str) -> bool {
+pub(super) fn is_share(column: &str) -> bool {
     STANDARD.iter().any(|(name, _)| *name == column)
 }
 

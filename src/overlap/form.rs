@@ -112,7 +112,7 @@ impl Overlap {
                 self.slowdown = Some(times).filter(|times| times.is_finite() && *times > 0.0);
                 section.text.push(format!(
                     "{}: {} µs alone, of which {} overlap communication.",
-                    asked.name,
+                    if asked.name.is_empty() { "A kernel without a name" } else { &asked.name },
                     rounded(asked.alone_ns / 1000.0),
                     rounded(asked.overlap_ratio)
                 ));

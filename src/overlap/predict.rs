@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
+    checks::is_share,
     kernel::{Dataset, Kernel},
     models::{Columns, Kind, Model},
     result::Score,
@@ -12,7 +13,7 @@ use crate::{
     learn::{LearnError, conformal},
     math::{exp, ln},
     order::CompactSort,
-    units::{percent, significant},
+    units::{percent, significant, with_minus},
 };
 
 /// A kernel whose duration beside a collective is asked for.
@@ -75,14 +76,14 @@ impl KernelPrediction {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PredictError {
     /// A number is out of range.
-    #[error("{what} is {value}; it must be {expected}")]
+    #[error("{what} is {}; it must be {expected}", written(*value))]
     Range {
         /// The number's name, as the form calls it.
         what: String,
         /// The value that was entered.
         value: f64,
         /// The valid range, as a phrase.
-        expected: &'static str,
+        expected: String,
     },
     /// The number of metrics differs from that of the run.
     #[error("there are {found} metrics, and {expected} are needed")]
@@ -100,6 +101,13 @@ pub enum PredictError {
 /// The share of kernels that a prediction interval is to hold.
 pub const LEVEL: f64 = 0.9;
 const NEAREST: usize = 5;
+/// The longest duration of a kernel that is asked for, in ns: a day.
+const LONGEST_NS: f64 = 8.64e13;
+
+/// A number as it was typed; a very large one with an exponent.
+fn written(value: f64) -> String {
+    if value.abs() < 1e9 { with_minus(value.to_string()) } else { significant(value) }
+}
 
 impl KernelQuery {
     /// The question for a measured kernel with the model of the verdict.
@@ -118,10 +126,12 @@ impl KernelQuery {
     /// # Errors
     /// Returns [`PredictError::Range`] if a number is out of range.
     pub fn kernel(&self, dataset: &Dataset) -> Result<Kernel, PredictError> {
-        let range = |what: &str, value: f64, is_in: bool, expected| {
-            if is_in { Ok(()) } else { Err(PredictError::Range { what: what.to_owned(), value, expected }) }
+        let range = |what: &str, value: f64, is_in: bool, expected: &str| {
+            let wrong = || PredictError::Range { what: what.to_owned(), value, expected: expected.to_owned() };
+            if is_in { Ok(()) } else { Err(wrong()) }
         };
-        range("the duration alone", self.alone_ns, self.alone_ns > 0.0 && self.alone_ns.is_finite(), "above 0 ns")?;
+        let is_time = self.alone_ns > 0.0 && self.alone_ns <= LONGEST_NS;
+        range("the duration alone in µs", self.alone_ns / 1000.0, is_time, "above 0 and at most a day")?;
         range("the overlap ratio", self.overlap_ratio, (0.0..=1.0).contains(&self.overlap_ratio), "from 0 to 1")?;
         let expected = dataset.columns.len();
         if self.metrics.len() != expected {
@@ -134,8 +144,14 @@ impl KernelQuery {
         };
         let mut metrics = Vec::new();
         for (column, value) in self.metrics.iter().enumerate() {
+            let name = &dataset.columns[column];
+            if let Some(given) = value.filter(|_| is_share(name)) {
+                // Profilers count some shares above 100 %: what was measured may be asked for.
+                let most = dataset.kernels.iter().map(|kernel| kernel.metrics[column]).fold(100.0, f64::max);
+                range(name, given, (0.0..=most).contains(&given), &format!("from 0 to {}", written(most)))?;
+            }
             let value = value.unwrap_or_else(|| usual(column));
-            range(&dataset.columns[column], value, value.is_finite(), "a number")?;
+            range(name, value, value.is_finite(), "a number")?;
             metrics.push(value);
         }
         Ok(Kernel {

@@ -168,5 +168,5 @@ fn parameters(study: &OverlapStudy) -> Result<Vec<Fact>, StudyError> {
 
 /// The text as a sentence, with a capital letter and a full stop.
 fn sentence(text: &str) -> String {
-    capitalised(text) + if text.ends_with('.') { "" } else { "." }
+    capitalised(text) + if text.ends_with(['.', '?']) { "" } else { "." }
 }

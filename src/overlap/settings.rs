@@ -107,6 +107,10 @@ impl Settings {
         };
         let mut asked = measured.map(KernelQuery::of).ok_or(StudyError::NothingLoaded)?;
         form.field(Field::new("name", "Kernel name", Control::Text(studied.names.clone())), &mut asked.name);
+        // A name that was emptied is that of no measured kernel.
+        if form.get("name").is_some_and(|name| name.trim().is_empty()) {
+            asked.name.clear();
+        }
         if form.get("name").is_some() {
             // What another kernel was measured with says nothing of this one.
             asked.metrics.iter_mut().for_each(|metric| *metric = None);

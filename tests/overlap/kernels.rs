@@ -299,8 +299,22 @@ fn learning_wins_where_there_is_something_to_learn() {
     let unseen =
         study.predict(&predict::KernelQuery { name: "softmax".to_owned(), ..question.clone() }, &mut Silent).unwrap();
     assert!(unseen.is_unseen);
-    let wrong = study.predict(&predict::KernelQuery { overlap_ratio: 1.5, ..question }, &mut Silent).unwrap_err();
-    assert_eq!(wrong.to_string(), "the overlap ratio is 1.5; it must be from 0 to 1");
+    let mut wrong = |question: predict::KernelQuery| study.predict(&question, &mut Silent).unwrap_err().to_string();
+    let of = || question.clone();
+    assert_eq!(
+        wrong(predict::KernelQuery { overlap_ratio: 1.5, ..of() }),
+        "the overlap ratio is 1.5; it must be from 0 to 1"
+    );
+    assert_eq!(
+        wrong(predict::KernelQuery { alone_ns: -5000.0, ..of() }),
+        "the duration alone in µs is −5; it must be above 0 and at most a day"
+    );
+    assert!(wrong(predict::KernelQuery { alone_ns: 1e300, ..of() }).contains("is 1.000e297; it must be"));
+    for share in [-10.0, 1000.0] {
+        let metrics = vec![None, Some(share), None, None];
+        let said = wrong(predict::KernelQuery { metrics, ..of() });
+        assert!(said.contains("it must be from 0 to 100"), "{said}");
+    }
 }
 
 #[test]

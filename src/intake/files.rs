@@ -269,6 +269,20 @@ pub fn apart(name: &str, taken: &[String]) -> String {
     iter::once(name.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
 }
 
+/// Whether a name is what [`apart`] makes of another one of these.
+///
+/// ```
+/// use collectune::intake::files::is_numbered;
+/// let all = ["a/sweep.csv", "a/sweep (2).csv", "b (2).csv"];
+/// assert_eq!(all.map(|name| is_numbered(name, &all)), [false, true, false]);
+/// ```
+pub fn is_numbered(name: &str, all: &[&str]) -> bool {
+    let Some((stem, rest)) = name.rsplit_once(" (") else { return false };
+    let Some((number, end)) = rest.split_once(')') else { return false };
+    let is_number = number.parse::<u32>().is_ok_and(|number| number > 1);
+    is_number && all.iter().any(|other| other.strip_prefix(stem).is_some_and(|other_end| other_end == end))
+}
+
 /// Reads files, each as what it is; `names` and `files` go together. Of measurements that must not be pooled the
 /// largest set is kept.
 pub fn read_files(names: &[FileToLoad], files: Vec<FileSource>, progress: &mut dyn Progress) -> OpenedFiles {

@@ -195,6 +195,12 @@ impl Executor {
             }
         }
         let mut commands = self.studies.commands(workbench, &names)?;
+        let all: Vec<&str> = self.files.iter().map(|file| file.name.as_str()).collect();
+        commands.left_out.extend(names.iter().filter(|name| intake::files::is_numbered(name, &all)).map(|name| {
+            format!(
+                "Not in the command: where the page numbered files of the same name ({name}), write their own paths."
+            )
+        }));
         for file in self.mapped.iter().filter(|_| is_tuning) {
             commands.leave_out("what was said of the columns or the configuration of a file", &file.name);
         }

@@ -303,7 +303,7 @@ fn each_length_of_a_link_says_what_it_leaves_out() {
         assert!(name.as_str().unwrap().contains("characters"), "{name}");
         let other = Page::open_at(&address[address.find('#').unwrap()..]);
         other.wait_for_text("Opened from a link: not verified.");
-        other.wait_for_text("In short. Left out: charts");
+        other.wait_for_text("Left out: charts");
         let is_short = other.text().contains("rows, those that gain least or come last.");
         rows.push((other.rows("What to deploy"), is_short));
         other.assert_clean();
@@ -345,7 +345,7 @@ fn the_small_link_fits_a_chat_and_is_a_qr_code() {
 
     let other = Page::open_at(&address[address.find('#').unwrap()..]);
     other.wait_for_text("Opened from a link: not verified.");
-    other.wait_for_text("In short. Left out: charts, files, parameters");
+    other.wait_for_text("Left out: charts, files, parameters");
     assert!(other.rows("What to deploy") > 1);
     other.assert_clean();
     page.assert_clean();

@@ -232,9 +232,9 @@ proptest! {
                 prop_assert!(link.chars <= size.most_chars(), "{:?}: {}", size, link.chars);
                 let opened = link::decode(&link.fragment).unwrap();
                 let said = opened.sections.first().and_then(|section| section.text.first());
-                let is_short = said.is_some_and(|said| said.starts_with("In short. Left out: "));
+                let is_short = said.is_some_and(|said| said.starts_with("Left out: "));
                 prop_assert!(is_short || size != LinkSize::Small, "{:?}", said);
-                let told = format!("In short. Left out: {}.", link.left_out.join("; "));
+                let told = format!("Left out: {}.", link.left_out.join("; "));
                 prop_assert!(!is_short || said == Some(&told));
             }
         }

@@ -51,7 +51,8 @@ pub(super) fn ReportView(opened: Arc<OpenedReport>) -> impl IntoView {
     let titles: Vec<String> = sections.iter().map(|section| section.title.clone()).collect();
     let contents = (titles.len() >= LISTED_FROM).then(|| view! { <ContentsList titles /> });
     let summary: Vec<_> = summary.iter().map(|sentence| view! { <p class="sentence">{sentence.clone()}</p> }).collect();
-    let basis = view! { <Basis files=files.clone() parameters=parameters.clone() /> };
+    let has_basis = !files.is_empty() || !parameters.is_empty();
+    let basis = has_basis.then(|| view! { <Basis files=files.clone() parameters=parameters.clone() /> });
     let (kind, title) = (format!("{} report", workbench.name()), title.clone());
     // One section in each task of the browser, so that the page stays responsive.
     let drawn = count_up_in_tasks(sections.len());

@@ -74,7 +74,7 @@ pub(super) fn small(report: &Report, most: Most) -> (Report, Vec<String>) {
         left_out.push("the ends of long texts".to_owned());
     }
     let summary = sentences.into_iter().map(cut).collect();
-    let mut text = vec![format!("{TITLE}. Left out: {}.", left_out.join("; "))];
+    let mut text = vec![format!("Left out: {}.", left_out.join("; "))];
     text.extend(notes.iter().map(cut));
     let report = Report {
         workbench: report.workbench,

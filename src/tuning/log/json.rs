@@ -24,6 +24,9 @@ pub enum JsonError {
     /// The JSON is of another kind.
     #[error("is JSON, but neither what nccl-tests or rccl-tests write nor a model that was saved here")]
     Unknown,
+    /// The JSON is an execution plan of MSCCL++.
+    #[error("is an execution plan of MSCCL++, which is not read here; schedules of MSCCL (XML) are")]
+    MscclppPlan,
 }
 
 /// Reads a JSON text. Fails if it is no JSON, or not of a form that these programs write.
@@ -38,11 +41,18 @@ pub fn read_json(text: &str) -> Result<SweepLog, JsonError> {
     let mut log = match &value {
         Value::Array(records) if records.iter().any(|record| record.get("busBw").is_some()) => of_rccl_tests(records),
         Value::Object(_) if value.get("results").is_some_and(Value::is_array) => of_nccl_tests(&value),
+        Value::Object(_) if is_mscclpp_plan(&value) => return Err(JsonError::MscclppPlan),
         _ if is_cut => return Err(JsonError::Broken("it breaks off before the first measurement".to_owned())),
         _ => return Err(JsonError::Unknown),
     };
     log.cut_runs += u64::from(is_cut);
     Ok(log)
+}
+
+/// Whether it lists what the thread blocks of each GPU do.
+fn is_mscclpp_plan(value: &Value) -> bool {
+    let gpus = value.get("gpus").and_then(Value::as_array);
+    gpus.is_some_and(|gpus| gpus.iter().any(|gpu| gpu.get("threadblocks").is_some()))
 }
 
 /// The text up to the last record that is whole, with its brackets closed.

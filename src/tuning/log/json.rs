@@ -246,3 +246,15 @@ fn of_rccl_tests(records: &[Value]) -> SweepLog {
     reports.log.is_rccl = true;
     reports.log
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_of_mscclpp_is_named() {
+        let plan = r#"{"name": "allreduce", "protocol": "LL", "gpus": [{"id": 0, "threadblocks": []}]}"#;
+        assert_eq!(read_json(plan).err(), Some(JsonError::MscclppPlan));
+        assert_eq!(read_json(r#"{"gpus": [1]}"#).err(), Some(JsonError::Unknown));
+    }
+}

@@ -1,6 +1,9 @@
 //! `collectune tuning ab` and `ab-plan`: which rules of a tuner file an A/B campaign lets stand, and the next A/B.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use serde::Serialize;
@@ -119,9 +122,9 @@ impl AbPlan {
             return refuse("--min is above --max: no size lies between them");
         }
         let (collective, scale, sizes) = (asked.collective, asked.launched_scale()?, Sizes { first: min, last: max });
-        // The file of the cluster need not be here.
+        // The file of the cluster need not be here; one that is named without its folders was meant to be.
         let read_here = fs::read(&conf);
-        if let Err(error) = &read_here {
+        if let Some(error) = read_here.as_ref().err().filter(|_| Path::new(&conf).is_relative()) {
             let what =
                 format!("{conf} can't be read here ({error}), so its rules are not checked; the script needs it");
             terminal::say("note", &what);

@@ -31,8 +31,8 @@ struct LoggedCampaign {
     origins: Vec<(AbArm, u16)>,
     /// The arms with the sizes at which wrong values came out of a run, in bytes.
     wrong: Vec<(AbArm, u64)>,
-    /// Logs that were left out as copies of others, a sentence each.
-    copies: Vec<String>,
+    /// Logs that were left out as copies of others, a sentence each, with their arms.
+    copies: Vec<(AbArm, String)>,
 }
 
 fn add<T: PartialEq>(all: &mut Vec<T>, one: T) {
@@ -92,9 +92,13 @@ pub struct TakenComparisons {
 
 /// Takes out logs of arms whose launch stands in another log as well: most of its rows have the workload and both times
 /// of rows there. A launch that counts twice would make chance look like evidence. Answers which are left out, each
-/// with the log that has the same launch.
-fn take_out_copies(rows: &mut Vec<Row>, arm_of: &BTreeMap<u32, (AbArm, u32)>) -> Vec<(u16, u16)> {
-    /// Fewer rows may have equal times by chance.
+/// with the log that has the same launch. `name` gives a file's name.
+fn take_out_copies(
+    rows: &mut Vec<Row>,
+    arm_of: &BTreeMap<u32, (AbArm, u32)>,
+    name: &impl Fn(u16) -> String,
+) -> Vec<(u16, u16)> {
+    /// Fewer rows of files with different names may have equal times by chance.
     const LEAST: usize = 2;
     let times = |row: &Row| {
         let times = [row.in_place?.time_us?, row.out_of_place?.time_us?].map(f64::to_bits);
@@ -111,9 +115,9 @@ fn take_out_copies(rows: &mut Vec<Row>, arm_of: &BTreeMap<u32, (AbArm, u32)>) ->
     }
     let mut rows_of: BTreeMap<u16, usize> = BTreeMap::new();
     rows.iter().for_each(|row| *rows_of.entry(row.file).or_default() += 1);
-    let is_copy = |(pair, found): &(&(u16, u16), &usize)| {
-        let all = rows_of.get(&pair.0).copied().unwrap_or_default();
-        **found >= LEAST.min(all) && **found * 2 > all
+    let is_copy = |((file, of), found): &(&(u16, u16), &usize)| {
+        let all = rows_of.get(file).copied().unwrap_or_default();
+        (**found >= LEAST || name(*file) == name(*of)) && **found * 2 > all
     };
     let copies: Vec<(u16, u16)> = same.iter().filter(is_copy).map(|(pair, _)| *pair).collect();
     rows.retain(|row| copies.iter().all(|(file, _)| *file != row.file));
@@ -135,11 +139,12 @@ pub fn take(rows: &mut Vec<Row>, origins: &Origins, names: &[(u32, &str)]) -> Ta
         rows.iter().map(|row| (row.file, (row.workload.collective, row.workload.scale))).compact_collect();
     let mut taken = TakenComparisons::default();
     let is_ab = arm_of.values().any(|(arm, _)| *arm != AbArm::Default);
-    for (file, of) in if is_ab { take_out_copies(rows, &arm_of) } else { Vec::new() } {
+    for (file, of) in if is_ab { take_out_copies(rows, &arm_of, &name) } else { Vec::new() } {
         let note = format!("{} holds the launch of {} again: counted once", name(file), name(of));
-        if let Some(key) = of_file.get(&file) {
-            campaigns.entry(*key).or_default().copies.push(note.clone());
+        if let Some((key, (arm, _))) = of_file.get(&file).zip(arm_of.get(&file.into())) {
+            campaigns.entry(*key).or_default().copies.push((*arm, note.clone()));
         }
+        taken.files.push(file.into());
         taken.notes.push(note);
     }
     rows.retain(|row| {
@@ -194,7 +199,7 @@ fn text((collective, scale): (Collective, Scale), arm: AbArm, of: &LoggedCampaig
         text += EMPTY;
         text.push('\n');
     }
-    for copy in &of.copies {
+    for (_, copy) in of.copies.iter().filter(|(of, _)| [AbArm::Default, arm].contains(of)) {
         text += &format!("{NOTE}{copy}\n");
     }
     let differences = of.differences(arm, origins);

@@ -211,9 +211,20 @@ pub(super) fn read_untold(paths: &[PathBuf], measured: &Measured, reads: Reads) 
         opened.files.iter().for_each(|file| tell(file, reads, paths));
         return Err(error);
     }
-    let is_asked = |row: &Row| row.kind == RunKind::Default || row.evidence == Evidence::Given;
-    if measured.configuration.is_some() && !opened.rows.is_empty() && !opened.rows.iter().any(is_asked) {
-        terminal::say("warning", "--configuration is not used: every file says by itself what ran");
+    if let Some(mapping) = &measured.configuration {
+        // The default has no protocol and no channels.
+        let is_used = |row: &Row| match mapping.columns.len() {
+            1 => row.kind == RunKind::Default,
+            _ => row.evidence == Evidence::Given,
+        };
+        // Of a table without such columns no row says where its configuration is from.
+        let is_log = |file: &FileReport| match &file.outcome {
+            Outcome::Loaded { format, .. } => format.contains("log"),
+            _ => true,
+        };
+        if !opened.rows.is_empty() && opened.files.iter().all(is_log) && !opened.rows.iter().any(is_used) {
+            terminal::say("warning", "--configuration is not used: each log says by itself what ran");
+        }
     }
     if let Some(wanted) = measured.set.as_ref().filter(|_| opened.sets.all.is_empty() && !opened.rows.is_empty())
         && !["1", "all"].contains(&wanted.trim())

@@ -360,7 +360,12 @@ fn summary(
         said.push(format!("the default loses {} % of the best on average{most}", significant(default)));
     }
     let whole = |c: &Configuration| rows.mean(*c, sizes).filter(|(_, count)| *count == sizes.len());
-    let means = rows.configurations.iter().filter_map(|c| Some((c, whole(c)?.0)));
+    // What no library runs is no choice.
+    let runs = |c: &&Configuration| {
+        let mut cells = sizes.iter().filter_map(|size| rows.cells.get(&(*size, **c)));
+        cells.any(|cell| !cell.point.is_impossible())
+    };
+    let means = rows.configurations.iter().filter(runs).filter_map(|c| Some((c, whole(c)?.0)));
     if let Some((single, loss)) = means.min_by(|a, b| a.1.total_cmp(&b.1)) {
         let of = if against == Against::Best { "" } else { " of the default" };
         said.push(format!("the best single configuration, {single}, loses {} %{of}", significant(loss)));

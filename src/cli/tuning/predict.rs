@@ -106,12 +106,7 @@ impl Predict {
         cannot.dedup();
         let asked = &parameters.search.algorithms;
         let is_none = |workload: &Workload| study.cannot_run(&parameters.search, workload).len() == asked.len();
-        if !asked.is_empty() && workloads.iter().all(is_none) {
-            return refuse(format!(
-                "nothing of --algorithms runs there, so there is nothing to predict and nothing to measure: {}",
-                cannot.join("; ")
-            ));
-        }
+        let nothing_runs = !asked.is_empty() && workloads.iter().all(is_none);
         terminal::say_notes(cannot.iter().map(|why| format!("{why} (--library and --gpu say where it runs)")));
         if parameters.preset == Preset::Default
             && cannot.is_empty()
@@ -124,6 +119,11 @@ impl Predict {
         let set = learnt.executor.studies.tuning.loaded.set.as_deref();
         if self.json {
             return terminal::write_as_json(&export::json(&answers, set));
+        }
+        if nothing_runs {
+            return terminal::write(
+                "Nothing of --algorithms runs there: there is nothing to predict and nothing to measure.\n",
+            );
         }
         let heading = match &answers[..] {
             [answer] => wording::sentence(answer),

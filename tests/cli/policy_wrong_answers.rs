@@ -310,8 +310,11 @@ fn a_policy_file_that_can_not_hold_everything_says_so() {
     let mut text = "collective,size_bytes,num_nodes,num_gpus,latency_ms,arm\n".to_owned();
     for size in 0..70_u64 {
         for i in 0..24 {
-            let (arm, latency) =
-                if i % 2 == 0 { ("auto".to_owned(), 12.0) } else { (format!("ring/simple/{}", size + 1), 6.0) };
+            // Each arm has two turns of four.
+            let (arm, latency) = match i % 4 {
+                0 | 3 => ("auto".to_owned(), 12.0),
+                _ => (format!("ring/simple/{}", size + 1), 6.0),
+            };
             let drift = 1.0 + 0.001 * f64::from(i * 5 % 7);
             text += &format!("allreduce,{},2,8,{:.3},{arm}\n", (size + 1) * 1024, latency * drift);
         }

@@ -614,7 +614,7 @@ fn rules_that_hold_by_registration_or_aggregation_are_named() {
     assert_eq!(reach.lines[0].rule, Some(2));
     let note = reach.notes.iter().find(|note| note.contains("numPipeOps or regBuff")).unwrap();
     assert!(note.starts_with("Lines 1 of the tuner file") && note.contains("regBuff 0"), "{note}");
-    let found = lint::lint(conf.as_bytes(), Reader::Example, &Default::default(), None);
+    let found = lint(conf.as_bytes(), Reader::Example, &Default::default(), None);
     let told: Vec<u32> =
         found.iter().filter(|of| of.message.contains("buffers with regBuff 1 only")).map(|of| of.line).collect();
     assert_eq!(told, [1]);

@@ -138,8 +138,8 @@ impl Platform {
         Some(Self { gpu: gpu.filter(|gpu| Library::from(*gpu) == known.library), ..known })
     }
 
-    /// What speaks against answers for this platform, a sentence each without a full stop: its GPU runs another library,
-    /// or measurements are of another library or GPU.
+    /// What speaks against answers for this platform, a sentence each without a full stop: its GPU runs another
+    /// library, or measurements are of another library or GPU.
     pub fn contradictions(&self, measured: Option<Self>) -> Vec<String> {
         let Self { library, gpu, .. } = *self;
         let other = gpu.filter(|gpu| Library::from(*gpu) != library);

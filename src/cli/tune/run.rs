@@ -376,8 +376,8 @@ impl Campaign {
         })
     }
 
-    /// Whether a log has a table that can be used, of as many ranks and nodes as were launched, up to the last size, and
-    /// without wrong values.
+    /// Whether a log has a table that can be used, of as many ranks and nodes as were launched, up to the last size,
+    /// and without wrong values.
     fn checked(&self, log: &Path, job: Job) -> Result<LaunchOutcome, CliError> {
         let bytes = fs::read(log).map_err(|error| told(format!("{}: {error}", log.display())))?;
         let mut lines = Lines::new(&bytes[..]);

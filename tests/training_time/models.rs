@@ -259,17 +259,179 @@ fn the_conditions_of_a_script_are_followed() {
         let said: Vec<String> = file.notes.into_iter().filter(|note| note.starts_with("Line")).collect();
         ((model.hidden, layers, training.tensor, training.sequence_parallel), said)
     };
-    let heads = "Line 21: HEADS is taken to be 32, the first of its values. Otherwise the model or its training would \
-                 be another; change the file to choose";
     let large = (4096, 32, Some(2), Some(true));
-    assert_eq!(sizes("SIZE=8B"), (large, vec![heads.replace("21", "18")]));
+    assert_eq!(sizes("SIZE=8B"), (large, vec![]));
     assert_eq!(sizes("SIZE=${1:-1B}").0, (2048, 16, Some(1), Some(false)));
     assert_eq!(sizes("SIZE=13B").0, (2048, 16, Some(1), Some(false)));
     // What the script is given decides: it is taken as the first condition asks for, and told.
     let (found, said) = sizes("SIZE=$1");
-    assert_eq!((found, said.len()), (large, 2));
+    assert_eq!((found, said.len()), (large, 1));
     let told = "Line 7: [ \"$SIZE\" = \"8B\" ] is taken to hold: the file does not say $SIZE. Otherwise";
     assert!(said[0].starts_with(told), "{said:?}");
+}
+
+const TRAINS: &str = "torchrun --nnodes 8 --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 \
+     --num-attention-heads 32 --seq-length 4096 --vocab-size 32000 --bf16 --position-embedding-type rope \
+     --micro-batch-size 1 --global-batch-size 512 --tensor-model-parallel-size";
+
+/// The tensor degree of a script, in which `TRAIN` stands for a training's command up to its tensor degree.
+fn tensor_degree(script: &str) -> u32 {
+    let file = models::read_file(&script.replace("TRAIN", TRAINS)).unwrap();
+    assert_eq!(file.missing, [], "{script}");
+    assert!(file.model.is_some() && file.notes.is_empty(), "{script}: {:?}", file.notes);
+    file.training.tensor.unwrap()
+}
+
+#[test]
+fn a_script_is_followed_as_a_shell_runs_it() {
+    for (script, degree) in [
+        // Here-documents are no commands, unless nothing else trains.
+        ("TP=2\ncat <<EOT > /dev/null\nTP=8\nEOT\nTRAIN $TP", 2),
+        ("TRAIN 2\n: <<'COMMENT'\nTRAIN 8\ndon't\nCOMMENT\n", 2),
+        ("cat > run.sh <<-'EOT'\n\tTRAIN 8\n\tEOT\nTRAIN 2", 2),
+        ("sbatch <<EOT\nTRAIN 4\nEOT", 4),
+        ("cat <<< word\nTRAIN 4", 4),
+        // Loops.
+        ("TP=1\nwhile [ $TP -lt 4 ]; do TP=$((TP*2)); done\nTRAIN $TP", 4),
+        ("TP=1\nuntil [ $TP -ge 4 ]; do TP=$((TP*2)); done\nTRAIN $TP", 4),
+        ("TP=1\nfor i in 1 2 3; do TP=$((TP*2)); done\nTRAIN $TP", 8),
+        ("TP=1\nfor i in {1..3}; do TP=$((TP*2)); done\nTRAIN $TP", 8),
+        ("TP=1\nfor i in $(seq 2); do TP=$((TP*2)); done\nTRAIN $TP", 4),
+        ("TP=1\nfor ((i=0;i<2;i++)); do TP=$((TP*2)); done\nTRAIN $TP", 4),
+        ("for TP in 2 4 8; do [ $TP -eq 4 ] && break; done\nTRAIN $TP", 4),
+        ("L='2 4 8'\nfor TP in $L; do if [ $TP -eq 8 ]; then continue; fi; X=$TP; done\nTRAIN $X", 4),
+        ("while true; do TRAIN 2; sleep 5; done", 2),
+        // Conditions that are turned around.
+        ("TP=2\nif ! [ 1 -eq 1 ]; then TP=8; fi\nTRAIN $TP", 2),
+        ("TP=2\n! false && TP=4\nTRAIN $TP", 4),
+        // Assignments, and where they end.
+        ("TP=1\n((TP++))\nTRAIN $TP", 2),
+        ("TP=1\n(( TP *= 4 ))\nTRAIN $TP", 4),
+        ("TP=4\nunset TP\nTRAIN ${TP:-2}", 2),
+        ("TP=2\n(TP=8; echo $TP)\nTRAIN $TP", 2),
+        ("TP=2\nOMP_NUM_THREADS=1 TP=4 TRAIN $TP", 2),
+        // What ends a script, and what only prints.
+        ("TRAIN 2\nexit 0\nTRAIN 8", 2),
+        ("TRAIN 2\n(exit 1)\nif [ -z \"$1\" ]; then exit 1; fi\n", 2),
+        ("usage() { echo usage; exit 1; }\nTRAIN 2", 2),
+        ("TRAIN 2\necho \"to resume: TRAIN 8\"", 2),
+        ("TRAIN 2\necho 'for the large model use --num-layers 99 --tensor-model-parallel-size 8'", 2),
+        // Expansions.
+        ("A=(1 2)\nA[1]=4\nTRAIN ${A[1]}", 4),
+        ("A=(1 2 4 8)\nTRAIN ${A[2]}", 4),
+        ("A=(1 2 4 8)\nTRAIN ${#A[@]}", 4),
+        ("declare -A TPS=([7b]=2 [70b]=8)\nMODEL=7b\nTRAIN ${TPS[$MODEL]}", 2),
+        ("SIZE=tp_2\nTP=${SIZE//tp_/}\nTRAIN $TP", 2),
+        ("S=x2y\nTRAIN ${S:1:1}", 2),
+        ("S=x2y\nTRAIN ${S: -2:1}", 2),
+        ("L=1,2,4,8\nTRAIN ${L##*,}", 8),
+        ("L=4,2,1\nTRAIN ${L%%,*}", 4),
+        ("L=llama-tp4\nTRAIN ${L#*-tp}", 4),
+        ("V=abcd\nTRAIN ${#V}", 4),
+        ("TP_7B=2\nV=TP_7B\nTRAIN ${!V}", 2),
+        ("let TP=1+1\nTRAIN $TP", 2),
+        ("declare -i TP=2*2\nTRAIN $TP", 4),
+        ("TRAIN $((2**2))", 4),
+        ("TRAIN $((1<<2))", 4),
+        ("N=8\nTRAIN $(( N > 4 ? 4 : 2 ))", 4),
+        ("A=2\nB=A\nTRAIN $((B*2))", 4),
+        ("TRAIN $((010))", 8),
+    ] {
+        assert_eq!(tensor_degree(script), degree, "{script}");
+    }
+}
+
+#[test]
+fn what_of_a_script_is_not_followed_is_named_with_its_text() {
+    let open = |script: &str| {
+        let file = models::read_file(&script.replace("TRAIN", TRAINS)).unwrap();
+        let reasons: Vec<String> = file.missing.into_iter().map(|field| field.reason).collect();
+        (reasons, file.notes)
+    };
+    for (script, reason) in [
+        ("TRAIN $TP", "line 1: $TP is not assigned in this file"),
+        ("TRAIN $((TP * 2))", "line 1: $TP is not assigned in this file"),
+        ("A=(1 2)\nTRAIN ${A[@]:1:1}", "line 2: ${A[@]:1:1} is an expansion that is not followed"),
+        ("S=x\nTRAIN ${S@Q}", "line 2: ${S@Q} is an expansion that is not followed"),
+        ("TRAIN $((5 & 4))", "line 1: $((5…)) is an expansion that is not followed"),
+        ("TP=$(expr 2 \\* 2)\nTRAIN $TP", "line 2: $(expr…) is what a command prints, and none is run"),
+    ] {
+        assert_eq!(open(script).0, [reason], "{script}");
+    }
+    // A loop that never ends, and one of which nothing says how often.
+    let (_, notes) = open("I=1\nwhile [ $I -gt 0 ]; do I=$((I+1)); done\nTRAIN 2");
+    assert_eq!(notes, ["Line 2: the loop is not followed to its end: it has too many rounds"]);
+    let (_, notes) = open("TP=1\nfor i in $(ls); do TP=$((TP*2)); done\nTRAIN $TP");
+    assert!(notes[0].starts_with("Line 2: the loop over $(ls) is taken to have one round. Otherwise"), "{notes:?}");
+    let (_, notes) = open("TP=1\nwhile read x; do TP=$((TP*2)); done\nTRAIN $TP");
+    assert!(notes[0].starts_with("Line 2: read x is taken to hold: nothing in the file decides it"), "{notes:?}");
+    // Several trainings: the last one counts.
+    let (_, notes) = open("for TP in 1 2 4; do TRAIN $TP; done");
+    assert!(notes[0].starts_with("It trains 3 models one after the other: the last counts"), "{notes:?}");
+}
+
+#[test]
+fn words_that_megatron_does_not_know_are_refused() {
+    let whole = format!("{TRAINS} 2 --recompute-num-layers 8");
+    for (more, wrong) in [
+        (
+            "--recompute-granularity everything",
+            "line 1, recompute_granularity: one of full, selective was expected, not",
+        ),
+        ("--recompute-method foo", "line 1, recompute_method: one of uniform, block was expected, not \"foo\""),
+        ("--normalization Foo", "line 1, normalization: one of LayerNorm, RMSNorm was expected, not \"Foo\""),
+        (
+            "--use-megatron-fsdp --data-parallel-sharding-strategy optim_gradz",
+            "one of no_shard, optim, optim_grads, optim_grads_params was expected, not \"optim_gradz\"",
+        ),
+        ("--fp16", "line 1, fp16: bf16 and fp16 exclude each other, and Megatron refuses both: leave one out"),
+    ] {
+        let error = models::read_file(&format!("{whole} {more}")).unwrap_err().to_string();
+        assert!(error.contains(wrong), "{error}");
+    }
+    let noted = |more: &str| models::read_file(&format!("{whole} {more}")).unwrap().notes.join("; ");
+    let uniform = noted("--recompute-granularity full --recompute-method uniform");
+    assert!(
+        uniform.starts_with("recompute_num_layers 8: as many layers are computed again at once there"),
+        "{uniform}"
+    );
+    let alone = noted("--data-parallel-sharding-strategy optim_grads_params");
+    assert!(alone.starts_with("data_parallel_sharding_strategy optim_grads_params is not used"), "{alone}");
+    assert_eq!(noted("--data-parallel-sharding-strategy no_shard"), "");
+    // Megatron-DeepSpeed's words.
+    let model = |more: &str| models::read(&format!("{whole} {more}")).unwrap();
+    assert_eq!(model("--normalization rmsnorm"), model("--normalization RMSNorm"));
+    let grouped = "--group-query-attention --num-query-groups 8";
+    assert_eq!(model("--num-key-value-heads 8"), model(grouped));
+}
+
+#[test]
+fn a_window_counts_where_the_architecture_has_one() {
+    let read = |text: &str| models::read_file(text).unwrap();
+    let slid = read(&LLAMA.replacen('{', "{\"sliding_window\": 4096, ", 1));
+    assert_eq!(
+        (slid.model, slid.notes),
+        (read(LLAMA).model, vec!["These keys are not used: sliding_window".to_owned()])
+    );
+    let of = |window: &str| {
+        read(&LLAMA.replace("\"llama\"", "\"mistral\"").replacen('{', &format!("{{\"sliding_window\": {window}, "), 1))
+    };
+    assert_ne!(of("4096").model, of("null").model);
+}
+
+#[test]
+fn configurations_of_other_programs_are_named() {
+    for (text, program) in [
+        ("pipe_parallel_size: 4\nmodel_parallel_size: 2\nnum_layers: 44\nzero_optimization: {stage: 1}\n", "GPT-NeoX"),
+        ("\"pipe-parallel-size\": 4\ntrain_micro_batch_size_per_gpu: 4\n", "GPT-NeoX"),
+        ("base_model: NousResearch/Llama-2-7b-hf\nmodel_type: LlamaForCausalLM\n", "Axolotl"),
+    ] {
+        let error = models::read_file(text).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("this looks like a configuration of {program}, which is not read")),
+            "{error}"
+        );
+    }
 }
 
 #[test]
@@ -311,7 +473,7 @@ fn what_is_open_of_the_batch_or_the_launch_leaves_the_model_whole() {
     let file = models::read_file(&open).unwrap();
     assert_eq!(file.model, known("llama-3.1-8b").ok());
     let told: Vec<_> = file.missing.iter().map(|field| (&*field.key, &*field.reason)).collect();
-    assert_eq!(told, [("global_batch_size", "line 14: $(…) is not assigned in this file")]);
+    assert_eq!(told, [("global_batch_size", "line 14: $(count) is what a command prints, and none is run")]);
     for (from, to) in [("--nproc_per_node 8", "--nproc_per_node gpu"), ("--nnodes 2", "--nnodes 1:4")] {
         let file = models::read_file(&SCRIPT.replace(from, to)).unwrap();
         assert_eq!((file.model, file.missing, file.training.data), (known("llama-3.1-8b").ok(), vec![], None));
@@ -741,7 +903,7 @@ fn the_bytes_of_a_gradient_are_those_that_megatron_has() {
         models::read_file(&text).unwrap().training.gradient_bytes
     };
     let found = ["--bf16", "--bf16 --grad-reduce-in-bf16", "--fp16", "--fp16 --accumulate-allreduce-grads-in-fp32"];
-    assert_eq!(found.map(bytes), [Some(4), Some(2), None, Some(4)]);
+    assert_eq!(found.map(bytes), [4, 2, 2, 4].map(Some));
 }
 
 #[test]

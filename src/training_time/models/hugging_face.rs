@@ -276,6 +276,10 @@ fn with_rms_norms(reader: &mut Reader<'_>, hidden: u32, layers: Vec<(Layer, u32)
 
 /// The window of each layer.
 fn windows(reader: &mut Reader<'_>, model_type: &str, layers: u32) -> Result<Vec<Option<u32>>> {
+    // `LlamaAttention` has none, whatever the file says.
+    if model_type == "llama" {
+        return Ok(vec![None; layers as usize]);
+    }
     let window = reader.optional_count("sliding_window")?.filter(|window| *window > 0);
     let types = reader.fields.optional("layer_types").and_then(Node::items);
     let is_used = reader.flag("use_sliding_window", !model_type.starts_with("qwen"))?;

@@ -12,7 +12,7 @@ use super::{
     Attention, FeedForward, Layer, MOST_PREDICTION_LAYERS, MeasuredStep, MissingField, ModelFile, ModelFileError,
     NO_FP32, Norm, TrainingSettings, Transformer,
     hugging_face::runs,
-    script::{Assumption, Command, Script, Word},
+    script::{Assumption, Command, Script, Word, has_layers},
 };
 use crate::text::excerpt;
 
@@ -61,11 +61,6 @@ fn listed(line: &str) -> Option<(&str, &str)> {
     let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     let value = after.trim_start_matches('.').trim();
     (is_name && !value.is_empty()).then_some((name, value))
-}
-
-/// Whether a script's words name the number of layers, without which they are no model.
-fn has_layers(words: &[Word]) -> bool {
-    words.iter().any(|word| word.text.contains("num-layers") || word.text.contains("num_layers"))
 }
 
 /// The words of a command, of which a quoted one may have several.
@@ -121,6 +116,16 @@ fn tasks(command: &Command, nodes: Option<u32>) -> Option<(u32, u32)> {
     Some((tasks, command.words.first()?.line))
 }
 
+/// Why a value is open in which a variable or an expansion is left.
+fn without_value(line: u32, value: &str) -> String {
+    let why = match () {
+        () if value.contains("${") || value.contains("$((") => "is an expansion that is not followed",
+        () if value.contains("$(") => "is what a command prints, and none is run",
+        () => "is not assigned in this file",
+    };
+    format!("line {line}: {} {why}", excerpt(value))
+}
+
 impl Arguments {
     /// The arguments of a text, where conditions that it does not decide are assumed to hold or not; what was assumed.
     fn of(text: &str, holds: &[bool]) -> (Self, Vec<Assumption>) {
@@ -138,6 +143,7 @@ impl Arguments {
         let is_script = arguments.all.is_empty();
         let mut script = if is_script { Script::of(&rest, holds) } else { Script::of_log(&rest) };
         if is_script {
+            arguments.notes.append(&mut script.notes);
             arguments.notes.extend(keep_last_launch(&mut script.commands));
         }
         let launched = script.commands.iter().filter(|command| has_layers(&command.words)).flat_map(parts);
@@ -198,6 +204,23 @@ impl Arguments {
         self.value(name).map(|argument| argument.value.clone())
     }
 
+    /// One of these words, in any case; a variable that is assigned nowhere is asked for.
+    fn word(&mut self, name: &str, known: &[&'static str]) -> Result<Option<&'static str>> {
+        let Some(Argument { line, value }) = self.value(name) else { return Ok(None) };
+        if value.contains('$') {
+            let reason = without_value(*line, value);
+            self.missing.push(MissingField { key: name.to_owned(), reason });
+            return Ok(None);
+        }
+        let found = known.iter().find(|known| value.eq_ignore_ascii_case(known));
+        found.map(|known| Some(*known)).ok_or_else(|| ModelFileError::Argument {
+            line: *line,
+            key: name.to_owned(),
+            expected: format!("one of {}", known.join(", ")),
+            found: excerpt(value),
+        })
+    }
+
     /// A flag, or `True` or `False` in a log.
     fn flag(&mut self, name: &str) -> bool {
         self.value(name).is_some_and(|argument| !argument.value.eq_ignore_ascii_case("false"))
@@ -207,7 +230,7 @@ impl Arguments {
     fn count(&mut self, name: &str, most: u32) -> Result<Option<u32>> {
         let Some(Argument { line, value }) = self.value(name) else { return Ok(None) };
         if value.contains('$') {
-            let reason = format!("line {line}: {} is not assigned in this file", excerpt(value));
+            let reason = without_value(*line, value);
             self.missing.push(MissingField { key: name.to_owned(), reason });
             return Ok(None);
         }
@@ -400,6 +423,10 @@ fn training(of: &mut Arguments) -> Result<TrainingSettings> {
     }
     let is_bf16 = of.flag("bf16");
     let is_fp16 = of.flag("fp16");
+    if is_bf16 && is_fp16 {
+        let message = "bf16 and fp16 exclude each other, and Megatron refuses both: leave one out".to_owned();
+        return Err(of.contradiction("fp16", message));
+    }
     let fp8 = of.text("fp8_format");
     let settings = TrainingSettings {
         sequence: of.count("seq_length", 1 << 24)?,
@@ -415,8 +442,8 @@ fn training(of: &mut Arguments) -> Result<TrainingSettings> {
         distributed_optimizer: Some(of.flag("use_distributed_optimizer")),
         overlap_reduce: Some(of.flag("overlap_grad_reduce")),
         overlap_gather: Some(of.flag("overlap_param_gather")),
-        gradient_bytes: gradient_bytes(of, is_bf16),
-        recompute: Some(recomputation(of, layers)),
+        gradient_bytes: gradient_bytes(of, is_bf16, is_fp16),
+        recompute: Some(recomputation(of, layers)?),
         zero: zero(of)?,
         software: of.flag("deepspeed").then_some("megatron-lm"),
         precision: Some(
@@ -437,21 +464,27 @@ fn training(of: &mut Arguments) -> Result<TrainingSettings> {
 
 /// What is computed again; `--recompute-activations` is short for `selective`, and `--checkpoint-activations` was
 /// `full` before. What the estimate does not tell apart is noted.
-fn recomputation(of: &mut Arguments, layers: Option<u32>) -> String {
+fn recomputation(of: &mut Arguments, layers: Option<u32>) -> Result<String> {
     let (is_short, was_full) = (of.flag("recompute_activations"), of.flag("checkpoint_activations"));
-    let kind = match of.text("recompute_granularity") {
+    let method = of.word("recompute_method", &["uniform", "block"])?;
+    let number = of.count("recompute_num_layers", 1 << 10)?;
+    let kind = match of.word("recompute_granularity", &["full", "selective"])? {
         Some(kind) => kind,
-        None if is_short => "selective".to_owned(),
-        None if was_full => "full".to_owned(),
-        None => return "none".to_owned(),
+        None if is_short => "selective",
+        None if was_full => "full",
+        None => "none",
     };
-    let is_block = of.text("recompute_method").is_some_and(|method| method == "block");
-    let block = of.text("recompute_num_layers").and_then(|number| number.parse::<u32>().ok()).filter(|_| is_block);
-    if let Some((number, all)) = block.zip(layers).filter(|(number, all)| number < all && kind == "full") {
-        of.notes.push(format!(
-            "recompute_method block: {number} of {all} layers are computed again there, of each stage; the estimate \
-             computes all again, which takes longer and less memory"
-        ));
+    match number.zip(method).filter(|_| kind == "full") {
+        Some((number, "block")) if layers.is_some_and(|all| number < all) => of.notes.push(format!(
+            "recompute_method block: {number} of {} layers are computed again there, of each stage; the estimate \
+             computes all again, which takes longer and less memory",
+            layers.unwrap_or(0)
+        )),
+        Some((number @ 2.., "uniform")) => of.notes.push(format!(
+            "recompute_num_layers {number}: as many layers are computed again at once there, of which one input is kept; \
+             the estimate computes each by itself and keeps its input"
+        )),
+        _ => {}
     }
     let modules = of.text("recompute_modules").filter(|modules| kind == "selective" && modules != "core_attn");
     if let Some(modules) = modules {
@@ -459,36 +492,39 @@ fn recomputation(of: &mut Arguments, layers: Option<u32>) -> String {
         of.notes
             .push(format!("recompute_modules {modules}: the estimate computes the core of attention again instead"));
     }
-    kind
+    Ok(kind.to_owned())
 }
 
 /// What replicas share by FSDP or DeepSpeed, as a stage of ZeRO; `None` where neither is used.
 fn zero(of: &mut Arguments) -> Result<Option<u32>> {
     let is_fsdp = of.flag("use_megatron_fsdp") | of.flag("use_custom_fsdp");
-    let strategy = of.text("data_parallel_sharding_strategy");
+    let strategies = ["no_shard", "optim", "optim_grads", "optim_grads_params"];
+    let strategy = of.word("data_parallel_sharding_strategy", &strategies)?;
     if of.flag("use_torch_fsdp2") {
         return Ok(Some(3));
     }
     if is_fsdp {
-        return Ok(Some(match strategy.as_deref() {
-            None | Some("no_shard") => 0,
-            Some("optim") => 1,
-            Some("optim_grads") => 2,
-            Some(_) => 3,
-        }));
+        let stage = strategy.and_then(|strategy| strategies.iter().position(|known| *known == strategy));
+        return Ok(Some(stage.unwrap_or(0) as u32));
+    }
+    if let Some(strategy) = strategy.filter(|strategy| *strategy != strategies[0]) {
+        of.notes.push(format!(
+            "data_parallel_sharding_strategy {strategy} is not used: it counts with use_megatron_fsdp only"
+        ));
     }
     // 0 is usual there, and read as any other number.
     let is_off = of.text("zero_stage").is_some_and(|stage| stage == "0");
     Ok(if is_off { Some(0) } else { of.count("zero_stage", 3)? })
 }
 
-/// Bytes of a gradient: 4 with bf16 unless `--grad-reduce-in-bf16`, or where that is asked for
+/// Bytes of a gradient: 4 with bf16 unless `--grad-reduce-in-bf16`, 2 with fp16, or 4 where that is asked for
 /// (`megatron/training/arguments.py`).
-fn gradient_bytes(of: &mut Arguments, is_bf16: bool) -> Option<u32> {
+fn gradient_bytes(of: &mut Arguments, is_bf16: bool, is_fp16: bool) -> Option<u32> {
     let (is_short, is_long) = (of.flag("grad_reduce_in_bf16"), of.flag("accumulate_allreduce_grads_in_fp32"));
-    match is_bf16 {
-        true if is_short => Some(2),
-        _ => (is_bf16 || is_long).then_some(4),
+    match () {
+        () if is_bf16 && is_short => Some(2),
+        () if is_bf16 || is_long => Some(4),
+        () => is_fp16.then_some(2),
     }
 }
 
@@ -561,7 +597,8 @@ fn model(of: &mut Arguments, training: &TrainingSettings) -> Result<Transformer>
     let mixture = experts(of, width, is_gated, has_bias, training.expert.unwrap_or(1))?;
     let pattern = pattern(of, layers)?;
     let layer = |is_mixture: &bool| Layer { attention, feed_forward: mixture.filter(|_| *is_mixture).unwrap_or(dense) };
-    let is_rms = of.text("normalization").is_some_and(|name| name == "RMSNorm");
+    // Megatron-DeepSpeed writes it in small letters.
+    let is_rms = of.word("normalization", &["LayerNorm", "RMSNorm"])? == Some("RMSNorm");
     let is_learned = of.text("position_embedding_type").is_none_or(|kind| kind == "learned_absolute")
         && !of.flag("use_rotary_position_embeddings");
     let positions = match (is_learned, of.count("max_position_embeddings", 1 << 24)?) {
@@ -612,18 +649,20 @@ fn attention(of: &mut Arguments, hidden: u32, has_bias: bool) -> Result<Attentio
             value: of.count("v_head_dim", MOST)?.unwrap_or(128),
         });
     }
+    let groups = of.count("num_query_groups", 1 << 12)?.unwrap_or(1);
+    // Megatron-DeepSpeed's.
+    let own = of.count("num_key_value_heads", 1 << 12)?.unwrap_or(heads);
     let kv_heads = if of.flag("group_query_attention") {
-        of.count("num_query_groups", 1 << 12)?.unwrap_or(1)
+        groups
     } else {
         // A log has the default of 1 as well.
-        if let Some(groups) = of.text("num_query_groups").filter(|groups| groups != "1") {
+        if groups != 1 {
             of.notes.push(format!(
-                "num_query_groups {} is not used: Megatron-LM reads it with group_query_attention, which is not given, and \
-                 otherwise has as many heads of keys and values as of queries",
-                excerpt(&groups)
+                "num_query_groups {groups} is not used: Megatron-LM reads it with group_query_attention, which is not given, \
+                 and otherwise has as many heads of keys and values as of queries"
             ));
         }
-        heads
+        own
     };
     if !heads.is_multiple_of(kv_heads) && of.missing.is_empty() {
         let message = format!("{kv_heads} heads of keys and values do not divide {heads} heads of queries");

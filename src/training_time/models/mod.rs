@@ -156,23 +156,27 @@ pub fn read_file(text: &str) -> Result<ModelFile, ModelFileError> {
         _ => {}
     }
     let root = yaml::parse(text)?;
-    if is_model(&root) { of(&root) } else { Err(other_program(&root)) }
+    of(&root)
 }
 
-/// The error on a configuration that has no model: of a known program, by the keys that only its files have.
-fn other_program(root: &yaml::Node) -> ModelFileError {
-    const PROGRAMS: [(&str, &str, &str); 6] = [
+/// The program whose configuration this is and that is not read, by the keys that only its files have.
+fn other_program(root: &yaml::Node) -> Option<&'static str> {
+    const PROGRAMS: [(&str, &str, &str); 10] = [
         ("nanotron", "model", "model_config"),
         ("NeMo or Megatron Bridge", "model", "tensor_model_parallel_size"),
         ("Megatron Bridge", "model", "_target_"),
         ("Axolotl", "base_model", ""),
         ("Accelerate", "distributed_type", ""),
         ("torchtune", "model", "_component_"),
+        ("GPT-NeoX", "pipe_parallel_size", ""),
+        ("GPT-NeoX", "pipe-parallel-size", ""),
+        ("GPT-NeoX", "model_parallel_size", ""),
+        ("GPT-NeoX", "model-parallel-size", ""),
     ];
     let has = |(_, table, key): &&(&str, &str, &str)| {
         root.get(table).is_some_and(|table| key.is_empty() || table.get(key).is_some())
     };
-    PROGRAMS.iter().find(has).map_or(ModelFileError::NotAModel, |(name, ..)| ModelFileError::OtherProgram(name))
+    PROGRAMS.iter().find(has).map(|(name, ..)| *name)
 }
 
 /// The note on keys of a file that are not used; `None` where there are none.
@@ -197,6 +201,12 @@ pub fn read(text: &str) -> Result<Transformer, ModelFileError> {
 /// # Errors
 /// As [`read_file`].
 pub fn of(root: &yaml::Node) -> Result<ModelFile, ModelFileError> {
+    if let Some(program) = other_program(root) {
+        return Err(ModelFileError::OtherProgram(program));
+    }
+    if !is_model(root) {
+        return Err(ModelFileError::NotAModel);
+    }
     if deepspeed::is_one(root) {
         return deepspeed::read(root);
     }

@@ -17,6 +17,10 @@ const MOST_VARIABLES: usize = 4 << 10;
 const MOST_CALLS: usize = 500;
 /// The deepest nesting of commands, and of expressions.
 const DEEPEST: usize = 32;
+/// The most commands that are followed: loops could repeat theirs without end.
+const MOST_STEPS: usize = 8_000;
+/// The most bytes of words that are kept.
+const MOST_KEPT: usize = 16 << 20;
 /// The largest text that is followed as a script: longer ones are logs.
 const LARGEST_SCRIPT: usize = 1 << 20;
 
@@ -55,6 +59,8 @@ pub(super) struct Script {
     pub commands: Vec<Command>,
     /// In the order in which they were met.
     pub assumptions: Vec<Assumption>,
+    /// What was not followed to its end, a sentence each.
+    pub notes: Vec<String>,
     /// What the head of a job of Slurm says of its size.
     pub slurm: SlurmHead,
 }
@@ -125,24 +131,37 @@ impl SlurmHead {
 impl Script {
     /// Follows a text. The condition at an index of `holds` is assumed to hold or not; others hold.
     pub fn of(text: &str, holds: &[bool]) -> Self {
-        if text.len() <= LARGEST_SCRIPT
-            && let Some(tokens) = lex(text, 1)
-        {
-            let mut follower = Follower { tokens: &tokens, holds, ..Follower::default() };
-            let slurm = follower.slurm(text);
-            let is_whole = follower.block(true, &[]).is_none();
-            follower.uncalled();
-            if is_whole && !follower.is_broken {
-                return Self { commands: follower.commands, assumptions: follower.assumptions, slurm };
-            }
+        // What a here-document holds counts only where nothing else trains a model, as with `sbatch <<EOT`.
+        let of = |keeps_documents| Self::followed(text, holds, keeps_documents);
+        let trains = |script: &Self| script.commands.iter().any(|command| has_layers(&command.words));
+        match of(false) {
+            Some(script) if trains(&script) || !text.contains("<<") => script,
+            Some(script) => of(true).filter(trains).unwrap_or(script),
+            None => Self::of_log(text),
         }
-        Self::of_log(text)
+    }
+
+    /// `None` if the text is no whole script.
+    fn followed(text: &str, holds: &[bool], keeps_documents: bool) -> Option<Self> {
+        let tokens = if text.len() <= LARGEST_SCRIPT { lex(text, 1, keeps_documents)? } else { return None };
+        let mut follower = Follower { tokens: &tokens, holds, ..Follower::default() };
+        let slurm = follower.slurm(text);
+        let is_whole = follower.block(true, &[]).is_none();
+        follower.uncalled();
+        let is_whole = is_whole && !follower.is_broken;
+        let Follower { commands, assumptions, notes, .. } = follower;
+        is_whole.then_some(Self { commands, assumptions, notes, slurm })
     }
 
     /// Reads the commands of a text that is no whole script: each line by itself, with those that go on.
     pub fn of_log(text: &str) -> Self {
         Self { commands: line_by_line(text), ..Self::default() }
     }
+}
+
+/// Whether words name the number of layers, without which they are no model.
+pub(super) fn has_layers(words: &[Word]) -> bool {
+    words.iter().any(|word| word.text.contains("num-layers") || word.text.contains("num_layers"))
 }
 
 fn line_by_line(text: &str) -> Vec<Command> {
@@ -189,6 +208,25 @@ struct Follower<'a> {
     is_flat: bool,
     /// Whether something was left open.
     is_broken: bool,
+    /// Commands that were followed.
+    steps: usize,
+    /// How many branches enclose a command of which it is assumed that they are taken.
+    guesses: usize,
+    /// Whether a program was run whose success nothing tells.
+    ran_program: bool,
+    /// How many loops are left: all that follows in them is skipped. [`ALL`] after `exit`.
+    left: usize,
+    /// Whether the last loop that is left goes on with its next round.
+    goes_on: bool,
+    notes: Vec<String>,
+    /// How often a variable got another value.
+    changes: usize,
+    /// Where the journal of the innermost subshell begins.
+    scope: Option<usize>,
+    /// Names with the words that they had before a subshell, the innermost last.
+    journal: Vec<(String, Option<Vec<Word>>)>,
+    /// Bytes of the words that were kept.
+    kept: usize,
 }
 
 /// A function of the script.
@@ -202,6 +240,12 @@ struct Function {
 /// The names under which a function's arguments stand, but for those of each by its number.
 const ALL_ARGUMENTS: [&str; 3] = ["@", "*", "#"];
 
+/// Where the journal of the subshell around another one begins, and how many changes there were before.
+type Outer = (Option<usize>, usize);
+
+/// Every loop, and the script.
+const ALL: usize = usize::MAX;
+
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
@@ -210,7 +254,37 @@ fn is_name(name: &str) -> bool {
 fn assignment(raw: &str) -> Option<(&str, bool, &str)> {
     let (name, value) = raw.split_once('=')?;
     let (name, is_more) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
-    is_name(name).then_some((name, is_more, value))
+    let (base, key) = name.split_once('[').unwrap_or((name, "]"));
+    (is_name(base) && key.ends_with(']')).then_some((name, is_more, value))
+}
+
+/// What stands between `[` and its `]` at the start of a text, and the rest.
+fn in_brackets(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_usize;
+    let end = text.char_indices().find(|(_, c)| {
+        depth += usize::from(*c == '[');
+        depth -= usize::from(*c == ']').min(depth);
+        depth == 0
+    });
+    let (end, _) = end.filter(|(end, _)| *end > 0)?;
+    Some((text.get(1..end)?, &text[end + 1..]))
+}
+
+/// A text that has no value in one word: what follows its first blank is left out.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 40;
+    let short: String = text.chars().take(LONGEST).take_while(|c| !c.is_whitespace()).collect();
+    if short.len() < text.len() { short + "…" } else { short }
+}
+
+/// The ends of `{1..8}` and `$(seq 1 8)`.
+fn range(raw: &str) -> Option<(i64, i64)> {
+    let counted = raw.strip_prefix("$(seq ").and_then(|raw| raw.strip_suffix(')')).map(str::trim);
+    let (first, last) = match counted {
+        Some(counted) => counted.split_once(' ').unwrap_or(("1", counted)),
+        None => raw.strip_prefix('{')?.strip_suffix('}')?.split_once("..")?,
+    };
+    Some((first.parse().ok()?, last.parse().ok()?))
 }
 
 /// Whether a text is as a pattern says, in which `*` stands for anything.
@@ -242,19 +316,54 @@ impl<'a> Follower<'a> {
         self.variables.iter().find(|(known, _)| known == name).map(|(_, words)| words)
     }
 
+    /// Gives a variable other words, or takes them away; the words before.
+    fn exchange(&mut self, name: &str, words: Option<Vec<Word>>) -> Option<Vec<Word>> {
+        match (self.variables.iter().position(|(known, _)| known == name), words) {
+            (Some(at), Some(words)) => Some(std::mem::replace(&mut self.variables[at].1, words)),
+            (Some(at), None) => Some(self.variables.swap_remove(at).1),
+            (None, Some(words)) if self.variables.len() < MOST_VARIABLES => {
+                self.variables.push((name.to_owned(), words));
+                None
+            }
+            (None, _) => None,
+        }
+    }
+
     #[inline(never)]
-    fn set(&mut self, name: String, words: Vec<Word>) {
-        match self.variables.iter().position(|(known, _)| *known == name) {
-            Some(at) => self.variables[at].1 = words,
-            None if self.variables.len() < MOST_VARIABLES => self.variables.push((name, words)),
-            None => {}
+    fn set(&mut self, name: String, words: Option<Vec<Word>>) {
+        if self.variable(&name) == words.as_ref() {
+            return;
+        }
+        self.changes += 1;
+        let before = self.exchange(&name, words);
+        let Some(start) = self.scope else { return };
+        if !self.journal[start..].iter().any(|(known, _)| *known == name) {
+            self.journal.push((name, before));
+            self.is_broken |= self.journal.len() > MOST_VARIABLES;
+        }
+    }
+
+    /// Begins what has variables of its own; what ends it again.
+    fn begin(&mut self) -> Outer {
+        (self.scope.replace(self.journal.len()), self.changes)
+    }
+
+    /// Gives the variables the values back that they had before [`Self::begin`].
+    fn end(&mut self, (outer, changes): Outer) {
+        self.changes = changes;
+        let start = std::mem::replace(&mut self.scope, outer).unwrap_or(0);
+        while self.journal.len() > start {
+            if let Some((name, words)) = self.journal.pop() {
+                self.exchange(&name, words);
+            }
         }
     }
 
     fn line(&mut self, text: &str, number: u32) {
         // An apostrophe in the text of a log opens nothing.
-        let tokens =
-            lex(text, number).or_else(|| lex(&text.replace(['\'', '"', '`'], " "), number)).unwrap_or_default();
+        let tokens = lex(text, number, true)
+            .or_else(|| lex(&text.replace(['\'', '"', '`'], " "), number, true))
+            .unwrap_or_default();
         let mut of_line = Follower { tokens: &tokens, is_flat: true, ..Follower::default() };
         std::mem::swap(&mut of_line.variables, &mut self.variables);
         of_line.block(true, &[]);
@@ -287,7 +396,9 @@ impl<'a> Follower<'a> {
     /// Commands with `&&` and `||` between them; whether the last one succeeds, if that is known.
     fn conditional(&mut self, runs: bool) -> Option<bool> {
         let (line, first) = (self.peek()?.line, self.at);
+        let runs = runs && self.left == 0;
         let mut succeeds = self.command(runs);
+        let mut is_guess = false;
         loop {
             let is_and = match self.peek().map(|token| &*token.raw) {
                 Some("&&") => true,
@@ -300,9 +411,12 @@ impl<'a> Follower<'a> {
             if runs && succeeds.is_none() {
                 succeeds = Some(self.assume(line, condition));
                 self.forget();
+                is_guess = true;
             }
             let goes_on = runs && succeeds == Some(is_and);
+            self.guesses += usize::from(is_guess);
             let next = self.command(goes_on);
+            self.guesses -= usize::from(is_guess);
             if goes_on {
                 succeeds = next;
             }
@@ -326,12 +440,15 @@ impl<'a> Follower<'a> {
     /// conditions go the same way.
     #[inline(never)]
     fn assumed(&mut self, line: u32, what: String) -> bool {
-        let holds = self.is_flat || self.holds.get(self.assumptions.len()).is_none_or(|holds| *holds);
-        if !self.is_flat {
-            self.assumptions.push(Assumption { line, what });
+        let assumption = Assumption { line, what };
+        // A loop asks again in each round.
+        let known = self.assumptions.iter().position(|known| *known == assumption);
+        let holds = self.is_flat || self.holds.get(known.unwrap_or(self.assumptions.len())).is_none_or(|holds| *holds);
+        if !self.is_flat && known.is_none() {
+            self.assumptions.push(assumption);
         }
         for (name, text) in std::mem::take(&mut self.wanted).into_iter().filter(|_| holds) {
-            self.set(name, vec![Word { text, line, is_known: true }]);
+            self.set(name, Some(vec![Word { text, line, is_known: true }]));
         }
         holds
     }
@@ -343,20 +460,35 @@ impl<'a> Follower<'a> {
     }
 
     fn command(&mut self, runs: bool) -> Option<bool> {
+        self.steps += 1;
+        let runs = runs && self.left == 0;
         let token = self.peek()?;
         let starts = |word: &str| !self.is_flat && token.raw == word;
         match () {
+            () if starts("!") && self.depth <= DEEPEST => {
+                self.at += 1;
+                self.depth += 1;
+                let holds = self.command(runs);
+                self.depth -= 1;
+                return holds.map(|holds| !holds);
+            }
             () if starts("if") => self.branches(runs),
             () if starts("case") => self.cases(runs),
             () if starts("for") => self.each(runs),
-            () if starts("while") || starts("until") => {
+            () if starts("while") || starts("until") => self.repeat(runs, token.raw == "until"),
+            () if starts("{") => {
                 self.at += 1;
-                self.block(false, &["do"]);
-                self.block(runs, &["done"]);
+                self.block(runs, &["}"]);
             }
-            () if starts("{") || starts("(") => {
+            () if starts("(") => {
+                // What a subshell assigns ends with it, and `exit` leaves it alone.
                 self.at += 1;
-                self.block(runs, if token.raw == "{" { &["}"] } else { &[")"] });
+                let outer = self.begin();
+                self.block(runs, &[")"]);
+                self.end(outer);
+                if runs {
+                    self.left = 0;
+                }
             }
             () if self.defines(runs) => {}
             () => return self.simple(runs),
@@ -415,16 +547,18 @@ impl<'a> Follower<'a> {
 
     /// Gives the arguments of a call the names under which its function reads them.
     fn bind(&mut self) {
-        let is_argument = |name: &str| ALL_ARGUMENTS.contains(&name) || name.parse::<u32>().is_ok();
-        self.variables.retain(|(name, _)| !is_argument(name));
+        let is_argument = |name: &String| ALL_ARGUMENTS.contains(&name.as_str()) || name.parse::<u32>().is_ok();
+        let known: Vec<String> =
+            self.variables.iter().map(|(name, _)| name).filter(|name| is_argument(name)).cloned().collect();
+        known.into_iter().for_each(|name| self.set(name, None));
         let Some(arguments) = self.arguments.clone() else { return };
         for (word, number) in arguments.iter().zip(1_u32..) {
-            self.set(number.to_string(), vec![word.clone()]);
+            self.set(number.to_string(), Some(vec![word.clone()]));
         }
         let line = arguments.first().map_or(0, |word| word.line);
         let number = Word { text: arguments.len().to_string(), line, is_known: true };
         for (name, words) in ALL_ARGUMENTS.into_iter().zip([arguments.clone(), arguments, vec![number]]) {
-            self.set(name.to_owned(), words);
+            self.set(name.to_owned(), Some(words));
         }
     }
 
@@ -439,23 +573,77 @@ impl<'a> Follower<'a> {
         self.commands.extend(after);
     }
 
+    /// Follows a condition up to the word that ends it; `None` where nothing in the file decides whether it holds.
+    fn condition(&mut self, runs: bool, end: &str) -> Option<bool> {
+        self.forget();
+        self.ran_program = false;
+        let mut holds = None;
+        while self.peek().is_some_and(|token| token.raw != end) && !self.is_broken {
+            let before = self.at;
+            if !self.takes("\n") && !self.takes(";") {
+                holds = self.conditional(runs);
+                self.at += usize::from(self.at == before);
+            }
+        }
+        holds.filter(|_| !self.ran_program)
+    }
+
+    /// Whether another round of a loop can be followed; the note on it where not.
+    fn has_room(&mut self, line: u32) -> bool {
+        self.steps += 1;
+        let has_room = self.steps < MOST_STEPS;
+        if !has_room && self.notes.is_empty() {
+            self.notes.push(format!("Line {line}: the loop is not followed to its end: it has too many rounds"));
+        }
+        has_room
+    }
+
+    /// A round of a loop, from behind its `do`; whether another one may follow.
+    fn round(&mut self, runs: bool) -> bool {
+        self.block(runs, &["done"]);
+        if self.left == 0 || self.left == ALL {
+            return self.left == 0 && !self.is_broken;
+        }
+        self.left -= usize::from(runs);
+        self.left == 0 && std::mem::take(&mut self.goes_on)
+    }
+
+    /// `while` and `until`. Where nothing decides the condition there is one round.
+    fn repeat(&mut self, runs: bool, is_until: bool) {
+        let line = self.peek().map_or(0, |token| token.line);
+        self.at += 1;
+        let first = self.at;
+        loop {
+            let before = self.changes;
+            self.at = first;
+            let holds = self.condition(runs, "do");
+            let condition = first..self.at - usize::from(self.at > first);
+            let is_guess = runs && holds.is_none();
+            let holds = if is_guess { self.assume(line, condition) } else { holds != Some(is_until) };
+            self.at += 1;
+            let runs = runs && holds && self.has_room(line);
+            self.guesses += usize::from(is_guess);
+            let goes_on = self.round(runs);
+            self.guesses -= usize::from(is_guess);
+            // A round that changes nothing would be repeated as it was.
+            if !runs || is_guess || !goes_on || self.changes == before {
+                return;
+            }
+        }
+    }
+
     fn branches(&mut self, runs: bool) {
         let mut is_done = !runs;
+        let mut guesses = 0;
         loop {
             self.at += 1;
             let (line, first) = (self.peek().map_or(0, |token| token.line), self.at);
-            self.forget();
-            let mut holds = None;
-            while self.peek().is_some_and(|token| token.raw != "then") && !self.is_broken {
-                let before = self.at;
-                if !self.takes("\n") && !self.takes(";") {
-                    holds = self.conditional(!is_done);
-                    self.at += usize::from(self.at == before);
-                }
-            }
+            let mut holds = self.condition(!is_done, "then");
             let condition = first..self.at - usize::from(self.at > first);
             if !is_done && holds.is_none() {
                 holds = Some(self.assume(line, condition));
+                self.guesses += 1;
+                guesses += 1;
             }
             self.at += 1;
             let is_taken = !is_done && holds == Some(true);
@@ -464,11 +652,12 @@ impl<'a> Follower<'a> {
                 Some("elif") => self.at -= 1,
                 Some("else") => {
                     self.block(!is_done, &["fi"]);
-                    return;
+                    break;
                 }
-                _ => return,
+                _ => break,
             }
         }
+        self.guesses -= guesses;
     }
 
     fn cases(&mut self, runs: bool) {
@@ -503,7 +692,8 @@ impl<'a> Follower<'a> {
                     };
                 }
             }
-            if !is_done && holds.is_none() {
+            let is_guess = !is_done && holds.is_none();
+            if is_guess {
                 let names = self.unassigned.join(", ");
                 let what = format!("{} of the case is taken: the file does not say {}", token.raw, excerpt(&names));
                 holds = Some(self.assumed(token.line, what));
@@ -511,33 +701,110 @@ impl<'a> Follower<'a> {
             self.at += 1;
             let is_taken = !is_done && holds == Some(true);
             is_done |= is_taken;
-            if self.block(is_taken, &[";;", "esac"]) != Some(";;") {
+            self.guesses += usize::from(is_guess);
+            let end = self.block(is_taken, &[";;", "esac"]);
+            self.guesses -= usize::from(is_guess);
+            if end != Some(";;") {
                 return;
             }
         }
         self.is_broken = true;
     }
 
-    /// A loop over words, of which the first is taken.
+    /// A loop over words, or one that counts. Where its words have no value there is one round.
     fn each(&mut self, runs: bool) {
         self.at += 1;
         let Some(name) = self.peek() else { return };
         self.at += 1;
+        if let Some(parts) = name.raw.strip_prefix("((").and_then(|raw| raw.strip_suffix("))")) {
+            self.counts(runs, parts, name.line);
+            return;
+        }
         let mut values = Vec::new();
+        let mut is_open = true;
         while let Some(token) = self.peek().filter(|token| token.raw != "do") {
             self.at += 1;
-            if runs && !matches!(&*token.raw, "in" | ";" | "\n") {
-                values.extend(self.expand(token));
+            is_open &= matches!(&*token.raw, ";" | "\n");
+            if !runs || matches!(&*token.raw, "in" | ";" | "\n") {
+                continue;
+            }
+            let of_text = |text: String| Word { text, line: token.line, is_known: true };
+            values.truncate(MOST_WORDS);
+            if let Some((first, last)) = range(&token.raw) {
+                values.extend((first..=last).take(MOST_WORDS).map(|number| of_text(number.to_string())));
+                continue;
+            }
+            let words = self.expand(token);
+            if token.raw.starts_with(['"', '\'']) {
+                values.extend(words);
+                continue;
+            }
+            values.truncate(MOST_WORDS);
+            for word in words {
+                values.extend(word.text.split_whitespace().map(|text| Word { text: text.to_owned(), ..word.clone() }));
             }
         }
-        if let Some(value) = values.first().cloned().filter(|_| is_name(&name.raw)) {
-            let what = format!("{} is taken to be {}, the first of its values", name.raw, excerpt(&value.text));
-            let is_first = values.len() == 1 || self.assumed(name.line, what);
-            let value = if is_first { Some(value) } else { values.pop() };
-            self.set(name.raw.clone(), Vec::from_iter(value));
+        self.at += 1;
+        let first = self.at;
+        // What the script is given.
+        if is_open {
+            values = vec![self.word("$@", name.line)];
+        }
+        let unknown = values.iter().find(|value| !value.is_known);
+        let guess = unknown.map(|value| format!("the loop over {} is taken to have one round", excerpt(&value.text)));
+        let is_guess = runs && guess.is_some();
+        let is_run = guess.filter(|_| runs).is_none_or(|what| self.assumed(name.line, what));
+        values.truncate(if is_guess { usize::from(is_run) } else { MOST_WORDS });
+        self.guesses += usize::from(is_guess);
+        let mut goes_on = runs && is_name(&name.raw) && !values.is_empty();
+        if !goes_on {
+            self.round(false);
+        }
+        let mut values = values.into_iter();
+        while goes_on && let Some(value) = values.next() {
+            self.at = first;
+            self.set(name.raw.clone(), Some(vec![value]));
+            let has_room = self.has_room(name.line);
+            goes_on = self.round(has_room) && has_room;
+        }
+        self.guesses -= usize::from(is_guess);
+    }
+
+    /// `for ((first; condition; step))`, of which these are the parts.
+    fn counts(&mut self, runs: bool, parts: &str, line: u32) {
+        while self.peek().is_some_and(|token| token.raw != "do") {
+            self.at += 1;
         }
         self.at += 1;
-        self.block(runs, &["done"]);
+        let body = self.at;
+        let mut parts = parts.split(';').map(str::trim);
+        let [first, condition, step] = [(); 3].map(|()| parts.next().unwrap_or_default());
+        if runs && !first.is_empty() {
+            self.arithmetic(first);
+        }
+        let mut is_run = runs;
+        loop {
+            let before = self.changes;
+            self.at = body;
+            self.forget();
+            let holds = if is_run && !condition.is_empty() { self.arithmetic(condition) } else { Some(1) };
+            let is_guess = holds.is_none();
+            let what = format!("{} of the loop is taken to hold once", excerpt(condition));
+            is_run =
+                is_run && holds.map_or_else(|| self.assumed(line, what), |holds| holds != 0) && self.has_room(line);
+            self.guesses += usize::from(is_guess);
+            let goes_on = self.round(is_run);
+            self.guesses -= usize::from(is_guess);
+            if !is_run || is_guess || !goes_on {
+                return;
+            }
+            if !step.is_empty() {
+                self.arithmetic(step);
+            }
+            if self.changes == before {
+                return;
+            }
+        }
     }
 
     /// A command with its words, or assignments; whether it succeeds, if that is known.
@@ -573,18 +840,47 @@ impl<'a> Follower<'a> {
                 return self.arithmetic(inner).map(|value| value != 0);
             }
         }
+        let mut declares = false;
+        let mut is_number = false;
+        let mut assignments = Vec::new();
         while let Some((token, rest)) = words.split_first() {
             match assignment(&token.raw) {
-                Some((name, is_more, value)) => self.assign(name, is_more, value, token.line),
-                None if matches!(&*token.raw, "export" | "local" | "readonly" | "declare" | "typeset") => {}
+                Some((name, is_more, value)) => assignments.push((name, is_more, value, token.line)),
+                None if matches!(&*token.raw, "export" | "local" | "readonly" | "declare" | "typeset") => {
+                    declares = true;
+                }
+                // Options of a declaration, and names without a value.
+                None if declares => is_number |= token.raw.starts_with('-') && token.raw.contains('i'),
                 None => break,
             }
             words = rest;
         }
-        let words: Vec<Word> = words.iter().flat_map(|token| self.expand(token)).collect();
-        if !self.shifts(&words) && !self.calls(&words) {
-            self.keep(words, false);
+        if let Some((Token { raw, .. }, rest)) = words.split_first()
+            && !self.is_flat
+            && let Some(succeeds) = self.builtin(raw, rest)
+        {
+            return succeeds;
         }
+        // The shell puts values into the words of a command before the command gets its own variables.
+        let of_command = !words.is_empty() && !assignments.is_empty();
+        let words: Vec<Word> = words.iter().flat_map(|token| self.expand(token)).collect();
+        let outer = of_command.then(|| self.begin());
+        for (name, is_more, value, line) in assignments {
+            match is_number.then(|| self.arithmetic(value)).flatten() {
+                Some(number) => {
+                    self.set(name.to_owned(), Some(vec![Word { text: number.to_string(), line, is_known: true }]));
+                }
+                None => self.assign(name, is_more, value, line),
+            }
+        }
+        if let Some(outer) = outer {
+            self.end(outer);
+        }
+        if self.shifts(&words) || self.calls(&words) {
+            return Some(true);
+        }
+        self.ran_program |= !words.is_empty();
+        self.keep(words, false);
         Some(true)
     }
 
@@ -602,6 +898,43 @@ impl<'a> Follower<'a> {
         true
     }
 
+    /// A command of the shell itself, with the words after its name: whether it succeeds, if that is known; `None` for
+    /// any other command.
+    #[inline(never)]
+    fn builtin(&mut self, name: &str, words: &[Token]) -> Option<Option<bool>> {
+        match name {
+            "unset" => {
+                for token in words.iter().filter(|token| !token.raw.starts_with('-')) {
+                    let of_it = |known: &String| {
+                        known.strip_prefix(&*token.raw).is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+                    };
+                    let names: Vec<String> =
+                        self.variables.iter().map(|(name, _)| name).filter(|name| of_it(name)).cloned().collect();
+                    names.into_iter().for_each(|name| self.set(name, None));
+                }
+            }
+            "let" => {
+                let values: Vec<_> = words.iter().map(|token| self.arithmetic(&token.raw)).collect();
+                return Some(values.last().copied().flatten().map(|value| value != 0));
+            }
+            "read" => words.iter().filter(|token| is_name(&token.raw)).for_each(|token| {
+                let unknown = Word { text: format!("${}", token.raw), line: token.line, is_known: false };
+                self.set(token.raw.clone(), Some(vec![unknown]));
+                self.ran_program = true;
+            }),
+            "break" | "continue" => {
+                self.left = words.first().and_then(|token| token.raw.parse().ok()).unwrap_or(1);
+                self.goes_on = name == "continue";
+            }
+            // What is taken by assumption leaves nothing: most such branches refuse what the script was given.
+            "exit" if self.guesses == 0 => self.left = ALL,
+            // What is printed starts nothing.
+            "exit" | "echo" | "printf" => words.iter().for_each(|token| _ = self.expand(token)),
+            _ => return None,
+        }
+        Some(Some(true))
+    }
+
     /// Keeps the options of a command with their values.
     fn keep(&mut self, words: Vec<Word>, is_assignment: bool) {
         let mut was_option = false;
@@ -613,7 +946,8 @@ impl<'a> Follower<'a> {
                 std::mem::replace(&mut was_option, is_option || text.contains(" -")) || was_option
             })
             .collect();
-        if !words.is_empty() {
+        self.kept += words.iter().map(|word| word.text.len() + 1).sum::<usize>();
+        if !words.is_empty() && self.kept <= MOST_KEPT {
             self.commands.push(Command { words, whole, is_assignment });
         }
     }
@@ -622,22 +956,50 @@ impl<'a> Follower<'a> {
         let list = raw.strip_prefix('(').and_then(|raw| raw.strip_suffix(')'));
         let mut words = match list {
             Some(inner) => {
-                let tokens = lex(inner, line).unwrap_or_default();
-                tokens.iter().filter(|token| !token.is_operator).flat_map(|token| self.expand(token)).collect()
+                let tokens = lex(inner, line, true).unwrap_or_default();
+                let (keyed, plain): (Vec<_>, Vec<_>) = tokens
+                    .iter()
+                    .filter(|token| !token.is_operator)
+                    .partition(|token| token.raw.starts_with('[') && token.raw.contains("]="));
+                // `[key]=value`: an element by its name.
+                for token in keyed {
+                    if let Some((key, value)) = in_brackets(&token.raw)
+                        && let Some(value) = value.strip_prefix('=')
+                    {
+                        self.assign(&format!("{name}[{key}]"), false, value, token.line);
+                    }
+                }
+                plain.into_iter().flat_map(|token| self.expand(token)).collect()
             }
             None => vec![self.word(raw, line)],
         };
         self.keep(words.clone(), true);
+        words.truncate(MOST_WORDS);
+        words.iter_mut().filter(|word| word.text.len() > LONGEST_WORD).for_each(|word| word.text.clear());
+        if let Some((base, key)) = name.split_once('[') {
+            let key = self.text(key.strip_suffix(']').unwrap_or(key));
+            // An element of a list, which may be one more than it has.
+            if let (Some(index), Some(mut all)) = (self.index(&key), self.variable(base).cloned())
+                && index <= all.len()
+                && index < MOST_WORDS
+            {
+                all.splice(index..all.len().min(index + 1), words);
+                self.set(base.to_owned(), Some(all));
+            } else {
+                self.set(format!("{base}[{key}]"), Some(words));
+            }
+            return;
+        }
         if is_more && let Some(mut before) = self.variable(name).cloned() {
             match (&mut before[..], list) {
                 ([only], None) => only.text.push_str(&words[0].text),
                 _ => before.append(&mut words),
             }
+            before.truncate(MOST_WORDS);
+            before.iter_mut().filter(|word| word.text.len() > LONGEST_WORD).for_each(|word| word.text.clear());
             words = before;
         }
-        words.truncate(MOST_WORDS);
-        words.iter_mut().filter(|word| word.text.len() > LONGEST_WORD).for_each(|word| word.text.clear());
-        self.set(name.to_owned(), words);
+        self.set(name.to_owned(), Some(words));
     }
 
     /// The words of a token: those of a variable with the lines on which they were assigned.
@@ -726,16 +1088,26 @@ impl<'a> Follower<'a> {
             end.map_or((rest, ""), |(at, _)| (rest.get(open..at).unwrap_or_default(), &rest[at + 1..]))
         };
         if sign == '`' {
-            let (_, after) = rest.split_once('`').unwrap_or((rest, ""));
-            return (self.without_value("(…)"), after);
+            let (inner, after) = rest.split_once('`').unwrap_or((rest, ""));
+            return (self.without_value(&format!("({})", shortened(inner))), after);
         }
         if rest.starts_with("((") {
             let (inner, after) = closed(2, ')');
-            let value = self.arithmetic(inner.strip_suffix(')').unwrap_or(inner));
-            return (value.map_or_else(|| self.without_value("((…))"), |value| value.to_string()), after);
+            let inner = inner.strip_suffix(')').unwrap_or(inner);
+            let before = self.unassigned.len();
+            if let Some(value) = self.arithmetic(inner) {
+                return (value.to_string(), after);
+            }
+            // Mostly it is one name that has no value.
+            let name = self.unassigned.get(before).cloned();
+            let whole = || self.without_value(&format!("(({}))", shortened(inner)));
+            return (name.unwrap_or_else(whole), after);
         }
         match rest.chars().next() {
-            Some('(') => (self.without_value("(…)"), closed(1, ')').1),
+            Some('(') => {
+                let (inner, after) = closed(1, ')');
+                (self.without_value(&format!("({})", shortened(inner))), after)
+            }
             Some('{') => {
                 let (inner, after) = closed(1, '}');
                 (self.parameter(inner), after)
@@ -768,20 +1140,39 @@ impl<'a> Follower<'a> {
         Some(words.iter().map(|word| &*word.text).collect::<Vec<_>>().join(" "))
     }
 
+    /// An expansion that has a value in a shell, and is not followed here.
+    fn not_followed(&mut self, inner: &str) -> String {
+        self.without_value(&format!("{{{}}}", shortened(inner)))
+    }
+
     /// The value of what stands between `${` and `}`.
     #[inline(never)]
     fn parameter(&mut self, inner: &str) -> String {
-        if let Some(counted) = inner.strip_prefix('#').and_then(|name| name.strip_suffix("[@]")) {
-            let number = self.variable(counted).map(|words| words.len().to_string());
-            return number.unwrap_or_else(|| self.without_value(counted));
+        if let Some(counted) = inner.strip_prefix('#') {
+            let (name, is_list) = counted.strip_suffix("[@]").map_or((counted, false), |name| (name, true));
+            let words = self.variable(name).filter(|words| is_list || words.iter().all(|word| word.is_known));
+            let length = |words: &Vec<Word>| words.iter().map(|word| word.text.chars().count()).sum::<usize>();
+            let number = words.map(|words| if is_list { words.len() } else { length(words) });
+            return number.map_or_else(|| self.without_value(name), |number| number.to_string());
+        }
+        if let Some(pointer) = inner.strip_prefix('!').filter(|name| is_name(name)) {
+            return match self.joined(pointer) {
+                Some(name) if is_name(&name) && self.depth <= DEEPEST => self.parameter(&name),
+                Some(_) => self.not_followed(inner),
+                None => self.without_value(pointer),
+            };
         }
         let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len());
         let (name, rest) = inner.split_at(end);
         if ALL_ARGUMENTS.contains(&inner) {
             return self.argument(inner);
         }
-        let rest = rest.strip_prefix("[@]").or(rest.strip_prefix("[*]")).unwrap_or(rest);
-        let value = self.joined(name);
+        let is_list = rest.starts_with("[@]") || rest.starts_with("[*]");
+        let mut rest = if is_list { &rest[3..] } else { rest };
+        let key = in_brackets(rest);
+        rest = key.map_or(rest, |(_, after)| after);
+        let element = key.and_then(|(key, _)| self.element(name, key));
+        let value = if key.is_some() { element.as_ref().map(|word| word.text.clone()) } else { self.joined(name) };
         let is_lasting = rest.starts_with(":=") || rest.starts_with('=');
         let otherwise = [":-", ":=", "-", "="].iter().find_map(|sign| rest.strip_prefix(sign));
         if let Some(otherwise) = otherwise {
@@ -790,36 +1181,106 @@ impl<'a> Follower<'a> {
             }
             let text = self.text(otherwise);
             if is_lasting {
-                self.set(name.to_owned(), vec![Word { text: text.clone(), line: 0, is_known: true }]);
+                self.set(name.to_owned(), Some(vec![Word { text: text.clone(), line: 0, is_known: true }]));
             }
             return text;
         }
         if let Some(instead) = rest.strip_prefix(":+").or(rest.strip_prefix('+')) {
             return if value.is_some_and(|value| !value.is_empty()) { self.text(instead) } else { String::new() };
         }
-        let Some(value) = value else { return self.without_value(name) };
-        if self.variable(name).is_some_and(|words| words.iter().any(|word| !word.is_known)) {
+        let Some(value) = value else {
+            return if key.is_some() { self.not_followed(inner) } else { self.without_value(name) };
+        };
+        let is_unknown = |words: &[Word]| words.iter().any(|word| !word.is_known);
+        if element
+            .as_ref()
+            .map_or_else(|| self.variable(name).is_some_and(|words| is_unknown(words)), |word| !word.is_known)
+        {
             self.unassigned.push(format!("${name}"));
         }
-        let without = |sign: char| rest.strip_prefix(sign).map(|of| of.strip_prefix(sign).unwrap_or(of));
         match () {
             () if rest.is_empty() || rest.starts_with(":?") => value,
             () if rest == "^^" => value.to_uppercase(),
             () if rest == ",," => value.to_lowercase(),
-            () if rest.contains(['*', '?', '[']) => self.without_value(name),
-            () => match (without('%'), without('#')) {
-                (Some(end), _) => value.strip_suffix(end).unwrap_or(&value).to_owned(),
-                (_, Some(start)) => value.strip_prefix(start).unwrap_or(&value).to_owned(),
-                _ => self.without_value(name),
-            },
+            () if is_list => self.not_followed(inner),
+            () => self.changed(&value, rest).unwrap_or_else(|| self.not_followed(inner)),
         }
+    }
+
+    /// An element of a list by its number, or by its name.
+    fn element(&mut self, name: &str, key: &str) -> Option<Word> {
+        let key = self.text(key);
+        if let Some(words) = self.variable(&format!("{name}[{key}]")) {
+            return words.first().cloned();
+        }
+        let index = self.index(&key)?;
+        self.variable(name)?.get(index).cloned()
+    }
+
+    fn index(&mut self, key: &str) -> Option<usize> {
+        let before = self.unassigned.len();
+        let index = self.arithmetic(key);
+        // A key that is a name has no value.
+        self.unassigned.truncate(before);
+        usize::try_from(index?).ok()
+    }
+
+    /// A value of which a part is cut off or replaced, as in `${NAME:1:2}`, `${NAME//a/b}`, `${NAME#a}` and
+    /// `${NAME%%a*}`; `None` for what is not followed.
+    fn changed(&mut self, value: &str, how: &str) -> Option<String> {
+        /// The longest text in which a pattern is looked for.
+        const LONGEST: usize = 1 << 8;
+        if let Some(part) = how.strip_prefix(':') {
+            let (from, length) = part.split_once(':').map_or((part, None), |(from, length)| (from, Some(length)));
+            let all: Vec<char> = value.chars().collect();
+            let place = |at: i64, base: usize| {
+                let at = if at < 0 { i64::try_from(all.len()).ok()? + at } else { at + i64::try_from(base).ok()? };
+                usize::try_from(at).ok().map(|at| at.min(all.len()))
+            };
+            let from = place(self.arithmetic(from)?, 0)?;
+            let to = match length {
+                Some(length) => place(self.arithmetic(length)?, from)?,
+                None => all.len(),
+            };
+            return Some(all.get(from..to)?.iter().collect());
+        }
+        if let Some(part) = how.strip_prefix('/') {
+            let (is_each, part) = part.strip_prefix('/').map_or((false, part), |part| (true, part));
+            let (old, new) = part.split_once('/').unwrap_or((part, ""));
+            let (old, new) = (self.known(old)?, self.known(new)?);
+            let is_plain = !old.is_empty() && !old.contains(['*', '?', '[']) && !old.starts_with(['#', '%']);
+            let replaced = || if is_each { value.replace(&old, &new) } else { value.replacen(&old, &new, 1) };
+            return (is_plain && value.len() * (new.len() + 1) <= 64 * LONGEST_WORD).then(replaced);
+        }
+        let sign = how.chars().next().filter(|sign| matches!(sign, '#' | '%'))?;
+        let (is_longest, pattern) = how[1..].strip_prefix(sign).map_or((false, &how[1..]), |pattern| (true, pattern));
+        let pattern = self.known(pattern)?;
+        let stars = pattern.matches('*').count();
+        if pattern.contains(['?', '[']) || stars > 1 || value.len() > LONGEST && stars > 0 {
+            return None;
+        }
+        let cuts = value.char_indices().map(|(at, _)| at).chain([value.len()]);
+        let (start, end) =
+            (|at: &usize| matches(&value[..*at], &pattern), |at: &usize| matches(&value[*at..], &pattern));
+        Some(
+            match (sign, is_longest) {
+                ('#', false) => &value[cuts.into_iter().find(start).unwrap_or(0)..],
+                ('#', true) => &value[cuts.filter(start).last().unwrap_or(0)..],
+                (_, false) => &value[..cuts.filter(end).last().unwrap_or(value.len())],
+                (_, true) => &value[..cuts.into_iter().find(end).unwrap_or(value.len())],
+            }
+            .to_owned(),
+        )
     }
 
     /// The value of an expression of whole numbers; `None` where it is none, or depends on what has no value.
     fn arithmetic(&mut self, raw: &str) -> Option<i64> {
         let text = self.known(raw)?;
-        let mut parts = Parts { of: self, rest: &text, depth: 0 };
-        let value = parts.at_least(0)?;
+        let mut parts = Parts { of: self, rest: &text, depth: 0, runs: true };
+        let mut value = parts.choice()?;
+        while parts.takes(",") {
+            value = parts.choice()?;
+        }
         parts.rest.trim().is_empty().then_some(value)
     }
 
@@ -838,7 +1299,7 @@ impl<'a> Follower<'a> {
             ("SLURM_NPROCS", tasks),
         ] {
             if let Some((value, line)) = value {
-                self.set(name.to_owned(), vec![Word { text: value.to_string(), line, is_known: true }]);
+                self.set(name.to_owned(), Some(vec![Word { text: value.to_string(), line, is_known: true }]));
             }
         }
         head
@@ -952,47 +1413,94 @@ impl<'a> Test<'_, 'a> {
 }
 
 /// Operators of whole numbers, those that bind least first.
-const OPERATORS: [&[&str]; 5] = [&["||"], &["&&"], &["==", "!=", "<=", ">=", "<", ">"], &["+", "-"], &["*", "/", "%"]];
+const OPERATORS: [&[&str]; 6] =
+    [&["||"], &["&&"], &["==", "!=", "<=", ">=", "<", ">"], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
 
 /// What is left of an expression.
 struct Parts<'f, 'a, 't> {
-    of: &'f Follower<'a>,
+    of: &'f mut Follower<'a>,
     rest: &'t str,
     depth: usize,
+    /// Whether what is assigned counts.
+    runs: bool,
 }
 
 impl Parts<'_, '_, '_> {
+    fn takes(&mut self, sign: &str) -> bool {
+        self.rest = self.rest.trim_start();
+        let rest = self.rest.strip_prefix(sign);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// Two operands of `sign`.
+    fn of_both(sign: &str, value: i64, right: i64) -> Option<i64> {
+        let times = || u32::try_from(right).ok();
+        Some(match sign {
+            "+" => value.checked_add(right)?,
+            "-" => value.checked_sub(right)?,
+            "*" => value.checked_mul(right)?,
+            "/" => value.checked_div(right)?,
+            "%" => value.checked_rem(right)?,
+            "**" => value.checked_pow(times()?)?,
+            "<<" => value.checked_mul(1_i64.checked_shl(times()?).filter(|by| *by > 0)?)?,
+            ">>" => value.checked_shr(times()?)?,
+            "||" => i64::from(value != 0 || right != 0),
+            "&&" => i64::from(value != 0 && right != 0),
+            "==" => i64::from(value == right),
+            "!=" => i64::from(value != right),
+            "<=" => i64::from(value <= right),
+            ">=" => i64::from(value >= right),
+            "<" => i64::from(value < right),
+            _ => i64::from(value > right),
+        })
+    }
+
+    /// A term, or one of two: `condition ? one : other`.
+    fn choice(&mut self) -> Option<i64> {
+        self.depth += 1;
+        let value = self.at_least(0)?;
+        if !self.takes("?") {
+            return Some(value);
+        }
+        let runs = std::mem::replace(&mut self.runs, value != 0);
+        let one = self.choice()?;
+        self.runs = runs && value == 0;
+        let other = if self.takes(":") { self.choice()? } else { return None };
+        self.runs = runs;
+        Some(if value == 0 { other } else { one })
+    }
+
     /// A term with operators that bind at least as strongly as those of a level.
     fn at_least(&mut self, level: usize) -> Option<i64> {
-        let Some(signs) = OPERATORS.get(level) else { return self.term() };
+        let Some(signs) = OPERATORS.get(level) else { return self.power() };
         let mut value = self.at_least(level + 1)?;
         loop {
             self.rest = self.rest.trim_start();
             let Some(sign) = signs.iter().find(|sign| self.rest.starts_with(**sign)) else { return Some(value) };
             self.rest = &self.rest[sign.len()..];
             let right = self.at_least(level + 1)?;
-            value = match *sign {
-                "+" => value.checked_add(right)?,
-                "-" => value.checked_sub(right)?,
-                "*" => value.checked_mul(right)?,
-                "/" => value.checked_div(right)?,
-                "%" => value.checked_rem(right)?,
-                "||" => i64::from(value != 0 || right != 0),
-                "&&" => i64::from(value != 0 && right != 0),
-                "==" => i64::from(value == right),
-                "!=" => i64::from(value != right),
-                "<=" => i64::from(value <= right),
-                ">=" => i64::from(value >= right),
-                "<" => i64::from(value < right),
-                _ => i64::from(value > right),
-            };
+            value = Self::of_both(sign, value, right)?;
         }
+    }
+
+    fn power(&mut self) -> Option<i64> {
+        let value = self.term()?;
+        if self.takes("**") { Self::of_both("**", value, self.power()?) } else { Some(value) }
     }
 
     fn term(&mut self) -> Option<i64> {
         self.depth += 1;
         self.rest = self.rest.trim_start();
         let first = self.rest.chars().next().filter(|_| self.depth <= DEEPEST * 8)?;
+        for (sign, by) in [("++", 1), ("--", -1)] {
+            if self.takes(sign) {
+                let name = self.name();
+                let value = self.value_of(name)?.checked_add(by)?;
+                self.set(name, value);
+                return Some(value);
+            }
+        }
         if matches!(first, '-' | '+' | '!' | '(') {
             self.rest = &self.rest[1..];
         }
@@ -1001,15 +1509,68 @@ impl Parts<'_, '_, '_> {
             '+' => return self.term(),
             '!' => return self.term().map(|value| i64::from(value == 0)),
             '(' => {
-                let value = self.at_least(0)?;
-                self.rest = self.rest.trim_start().strip_prefix(')')?;
-                return Some(value);
+                let value = self.choice()?;
+                return self.takes(")").then_some(value);
             }
             _ => {}
         }
+        let name = self.name();
+        if first.is_ascii_digit() {
+            let of_base = |digits: &str, base| i64::from_str_radix(digits, base).ok();
+            return match (name.strip_prefix("0x"), name.strip_prefix('0').filter(|digits| !digits.is_empty())) {
+                (Some(digits), _) => of_base(digits, 16),
+                (None, Some(digits)) => of_base(digits, 8),
+                _ => name.parse().ok(),
+            };
+        }
+        for (sign, by) in [("++", 1), ("--", -1)] {
+            if self.takes(sign) {
+                let value = self.value_of(name)?;
+                self.set(name, value.checked_add(by)?);
+                return Some(value);
+            }
+        }
+        for sign in ["+", "-", "*", "/", "%", "<<", ">>", ""] {
+            let rest = self.rest.trim_start().strip_prefix(sign).and_then(|rest| rest.strip_prefix('='));
+            if let Some(rest) = rest.filter(|rest| !rest.starts_with('=')) {
+                self.rest = rest;
+                let right = self.choice()?;
+                let value = if sign.is_empty() { right } else { Self::of_both(sign, self.value_of(name)?, right)? };
+                self.set(name, value);
+                return Some(value);
+            }
+        }
+        self.value_of(name)
+    }
+
+    /// The value of a variable, which may be an expression itself.
+    fn value_of(&mut self, name: &str) -> Option<i64> {
+        let Some(value) = self.of.joined(name).filter(|_| !name.is_empty()) else {
+            self.of.unassigned.extend((!name.is_empty()).then(|| format!("${name}")));
+            return None;
+        };
+        // Values that name others could name them without end.
+        self.of.steps += 1;
+        let is_open = self.depth <= DEEPEST * 4 && self.of.steps < MOST_STEPS && value.len() < 1 << 6;
+        let mut parts = Parts { of: &mut *self.of, rest: &value, depth: self.depth + DEEPEST, runs: self.runs };
+        let number = if is_open { parts.choice()? } else { value.trim().parse().ok()? };
+        (!is_open || parts.rest.trim().is_empty()).then_some(number)
+    }
+
+    fn set(&mut self, name: &str, value: i64) {
+        if self.runs && is_name(name) {
+            self.of.set(name.to_owned(), Some(vec![Word { text: value.to_string(), line: 0, is_known: true }]));
+        }
+    }
+}
+
+impl<'t> Parts<'_, '_, 't> {
+    /// The name or the number with which the rest begins.
+    fn name(&mut self) -> &'t str {
+        self.rest = self.rest.trim_start();
         let end = self.rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
         self.rest = rest;
-        if first.is_ascii_digit() { word.parse().ok() } else { self.of.joined(word)?.trim().parse().ok() }
+        word
     }
 }

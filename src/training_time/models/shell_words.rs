@@ -16,9 +16,17 @@ pub(super) struct Token {
     pub is_operator: bool,
 }
 
-/// The tokens of a text whose first line has this number; `None` if a quote or a bracket is left open.
-pub(super) fn lex(text: &str, line: u32) -> Option<Vec<Token>> {
-    let mut lexer = Lexer { rest: text.chars().peekable(), line, tokens: Vec::new(), word: None };
+/// The tokens of a text whose first line has this number; `None` if a quote or a bracket is left open. The lines of
+/// here-documents are none, unless they are kept.
+pub(super) fn lex(text: &str, line: u32, keeps_documents: bool) -> Option<Vec<Token>> {
+    let mut lexer = Lexer {
+        rest: text.chars().peekable(),
+        line,
+        tokens: Vec::new(),
+        word: None,
+        keeps_documents,
+        documents: Vec::new(),
+    };
     while let Some(c) = lexer.next() {
         lexer.token(c)?;
     }
@@ -32,6 +40,9 @@ struct Lexer<'a> {
     tokens: Vec<Token>,
     /// The word so far, and the line on which it began.
     word: Option<(String, u32)>,
+    keeps_documents: bool,
+    /// The ends of here-documents that begin on the next line.
+    documents: Vec<String>,
 }
 
 impl Lexer<'_> {
@@ -57,6 +68,36 @@ impl Lexer<'_> {
         self.tokens.push(Token { raw: raw.to_owned(), line, is_operator: true });
     }
 
+    /// Takes what ends a here-document, after its `<<`.
+    fn document(&mut self) {
+        self.rest.next_if_eq(&'-');
+        while self.rest.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
+        let mut end = String::new();
+        while let Some(c) = self.rest.next_if(|c| !c.is_whitespace() && !";&|()<>".contains(*c)) {
+            if !matches!(c, '\'' | '"' | '\\') {
+                end.push(c);
+            }
+        }
+        if !end.is_empty() {
+            self.documents.push(end);
+        }
+    }
+
+    /// Passes over the lines of the here-documents that begin here.
+    fn skip_documents(&mut self) {
+        for end in std::mem::take(&mut self.documents) {
+            while self.rest.peek().is_some() {
+                let mut line = String::new();
+                while let Some(c) = self.next().filter(|c| *c != '\n') {
+                    line.push(c);
+                }
+                if line.trim() == end {
+                    break;
+                }
+            }
+        }
+    }
+
     fn ends_with(&self, end: char) -> bool {
         self.word.as_ref().is_some_and(|(word, _)| word.ends_with(end))
     }
@@ -64,7 +105,17 @@ impl Lexer<'_> {
     fn token(&mut self, c: char) -> Option<()> {
         let next = self.rest.peek().copied();
         match c {
-            '\n' => self.operator("\n", self.line - 1),
+            '\n' => {
+                self.operator("\n", self.line - 1);
+                self.skip_documents();
+            }
+            '<' if next == Some('<') && !self.keeps_documents => {
+                self.end_word();
+                self.next();
+                if self.rest.peek() != Some(&'<') {
+                    self.document();
+                }
+            }
             c if c.is_whitespace() => self.end_word(),
             '\\' if next == Some('\n') => _ = self.next(),
             '#' if self.word.is_none() => while self.rest.next_if(|c| *c != '\n').is_some() {},

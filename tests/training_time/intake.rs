@@ -246,9 +246,9 @@ fn runs_that_break_a_rule() {
         (
             "[4, 2",
             "[40, 2",
-            "line 1, column 21, pp: pp = 40 is more than the 32 layers: a stage would have none; 32 is the most",
+            "line 1, column 22, pp: pp = 40 is more than the 32 layers: a stage would have none; 32 is the most",
         ),
-        ("[4, 2", "[4, 3", "line 1, column 21, mp: mp = 3 does not divide h = 32; 2 does"),
+        ("[4, 2", "[4, 3", "line 1, column 25, mp: mp = 3 does not divide h = 32; 2 does"),
         (
             "32, # layers",
             "32, encoder_function_list: [linaer1]",
@@ -258,7 +258,7 @@ fn runs_that_break_a_rule() {
         (
             "32, # layers",
             "32, layers_per_stage: [8, 8, 8, 9]",
-            "line 1, column 91, layers_per_stage: they sum to 33, not to E = 32",
+            "line 1, column 91, layers_per_stage: they sum to 33, not to encoders = 32",
         ),
         (
             "32, # layers",
@@ -278,6 +278,13 @@ fn runs_that_break_a_rule() {
     ] {
         assert_eq!(run(&SHORT.replace(from, to)), Err(message.to_owned()), "{to}");
     }
+    // Each form has names of its own.
+    let long = "model: {layers: 32, hidden: 4096, heads: 32, sequence: 4096}\nparallel: {pp: 1, tp: 3, dp: 16, \
+                gpus_per_node: 8}\nbatch: {micro: 4, micro_batches: 8}\n";
+    let wrong = "line 2, column 23, tp: tp = 3 does not divide heads = 32; 2 does";
+    assert_eq!(run(long), Err(wrong.to_owned()));
+    let wrong = "line 1, column 42, heads: heads = 31 does not divide hidden = 4096; 32 does";
+    assert_eq!(run(&long.replace("tp: 3", "tp: 1").replace("heads: 32", "heads: 31")), Err(wrong.to_owned()));
 }
 
 #[test]

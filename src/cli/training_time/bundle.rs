@@ -278,7 +278,7 @@ impl BundleArguments {
         let file = study.bundle().files.iter().rfind(|file| file.path == name);
         let stem = stem(&name);
         let why = match file.map(|file| &file.fate) {
-            Some(FileUse::Unrecognised(why)) => why.as_str(),
+            Some(FileUse::Unrecognised(_)) => "it can't be used, as is said above",
             fate => {
                 let found = runs.iter().rfind(|configured| configured.run.name == stem).filter(|_| fate.is_some());
                 if let Some(found) = found {

@@ -420,40 +420,62 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+/// The names of a size in the forms of a configuration.
+const PIPELINE: [&str; 3] = ["pp", "pipeline", "pipeline_parallel_size"];
+const TENSOR: [&str; 4] = ["tp", "mp", "tensor", "tensor_parallel_size"];
+const HEADS: [&str; 3] = ["heads", "h", "num_attention_heads"];
+const HIDDEN: [&str; 3] = ["hidden", "dim", "hidden_size"];
+const LAYERS: [&str; 4] = ["layers", "encoders", "E", "num_layers"];
+
+/// A size by the name that the configuration has for it, and where it stands there; the first of the names where it
+/// has none.
+fn said<'a>(root: &'a Node, names: &[&'static str]) -> (&'static str, &'a Node) {
+    let short = root.get("training_config").and_then(Node::items);
+    let found = names.iter().find_map(|name| {
+        let in_list = || short?.get(SHORT.iter().position(|known| known == name)?);
+        let of = |part: &str| root.get(part)?.get(name);
+        Some((*name, in_list().or_else(|| of("model")).or_else(|| of("parallel")).or_else(|| root.get(name))?))
+    });
+    found.unwrap_or((names.first().copied().unwrap_or_default(), root))
+}
+
 /// The rules of a layout, each with the nearest value that obeys it; and operators that are known, by the catalogue or
 /// as new ones by the samples.
 fn check(root: &Node, configured: &ConfiguredRun, catalogue: &Catalogue) -> Result<()> {
     let run = &configured.run;
     let (model, layout) = (&run.model, &run.layout);
     let place = |key: &str| root.get(key).unwrap_or(root);
-    let parallel = || root.get("training_config").or_else(|| root.get("parallel")).unwrap_or(root);
     if layout.pipeline > model.layers {
+        let ((name, node), all) = (said(root, &PIPELINE), model.layers);
         let message = format!(
-            "pp = {} is more than the {} layers: a stage would have none; {} is the most",
-            layout.pipeline, model.layers, model.layers
+            "{name} = {} is more than the {all} layers: a stage would have none; {all} is the most",
+            layout.pipeline
         );
-        return Err(parallel().wrong("pp", message));
+        return Err(node.wrong(name, message));
     }
-    let divides = |key: &str, whole: u32, of: &str, part: u32| {
+    let divides = |keys: &[&'static str], whole: u32, of: &[&'static str], part: u32| {
         if whole.is_multiple_of(part) {
             return Ok(());
         }
         let near = nearest_divisor(whole, part);
-        Err(parallel().wrong(key, format!("{key} = {part} does not divide {of} = {whole}; {near} does")))
+        let ((name, node), (of, _)) = (said(root, keys), said(root, of));
+        Err(node.wrong(name, format!("{name} = {part} does not divide {of} = {whole}; {near} does")))
     };
-    divides("mp", model.heads, "h", layout.tensor)?;
-    divides("mp", model.hidden, "dim", layout.tensor)?;
-    divides("h", model.hidden, "dim", model.heads)?;
-    divides("kv_heads", model.heads, "h", model.kv_heads)?;
-    divides("ep", layout.data, "dp", layout.expert)?;
+    divides(&TENSOR, model.heads, &HEADS, layout.tensor)?;
+    divides(&TENSOR, model.hidden, &HIDDEN, layout.tensor)?;
+    divides(&HEADS, model.hidden, &HIDDEN, model.heads)?;
+    divides(&["kv_heads"], model.heads, &HEADS, model.kv_heads)?;
+    divides(&["ep", "expert"], layout.data, &["dp", "data", "data_parallel_size"], layout.expert)?;
     if let Some(stages) = &run.execution.layers_per_stage {
         let sum: u64 = stages.iter().map(|layers| u64::from(*layers)).sum();
         let rule = match () {
             () if stages.len() != layout.pipeline as usize => {
-                Some(format!("{} numbers for pp = {} stages", stages.len(), layout.pipeline))
+                Some(format!("{} numbers for {} = {} stages", stages.len(), said(root, &PIPELINE).0, layout.pipeline))
             }
             () if stages.contains(&0) => Some("a stage without layers; 1 is the least".to_owned()),
-            () if sum != u64::from(model.layers) => Some(format!("they sum to {sum}, not to E = {}", model.layers)),
+            () if sum != u64::from(model.layers) => {
+                Some(format!("they sum to {sum}, not to {} = {}", said(root, &LAYERS).0, model.layers))
+            }
             () => None,
         };
         if let Some(rule) = rule {

@@ -407,7 +407,8 @@ pub(super) fn refusal(name: &str, outcome: &Outcome, reads: Reads) -> Option<Str
         (Outcome::NeedsMapping(request), _) => {
             let lacks = |column: &str| request.wanted.iter().any(|w| w.name == column && w.guess.is_none());
             let collective = lacks("collective").then_some("name a log after its program, as in all_reduce_perf.log");
-            let configuration = (lacks("algo") && reads == Reads::Sweeps)
+            // It says nothing of the collective.
+            let configuration = (lacks("algo") && collective.is_none() && reads == Reads::Sweeps)
                 .then_some("--configuration RING/LL128/24, or --configuration default");
             let calls = is_call_list(&request.headers.join(","));
             let calls = calls.then_some("as a list of a job's calls it is read by collectune reach");

@@ -3,6 +3,8 @@
 use crate::{
     order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
+    training_time::step::listing::time,
+    units::count,
 };
 
 /// The time of a layout, with its degrees.
@@ -39,7 +41,13 @@ pub fn degree_chart(id: &str, layouts: &[DegreeTime]) -> Chart {
             points.push(Point { note, ..Point::cell(column, row, best.map(|layout| layout.time_us)) });
         }
     }
-    let summary = fastest(&|_| true).map_or_else(String::new, |best| format!("The fastest is {}.", best.words));
+    // Which layout is the fastest is said beside the other chart.
+    let steps: Vec<f64> = points.iter().filter_map(|point| point.value).collect();
+    let ends = steps.iter().copied().reduce(f64::min).zip(steps.iter().copied().reduce(f64::max));
+    let summary = ends.map_or_else(String::new, |(least, most)| {
+        let pairs = count(steps.len() as u64, "pair");
+        format!("The fastest steps of {pairs} of degrees take {} to {}.", time(least), time(most))
+    });
     Chart {
         id: id.to_owned(),
         title: "Fastest step of each tensor and pipeline degree".to_owned(),

@@ -784,13 +784,24 @@ fn attention_is_what_the_gpu_runs() {
         let settings = EstimateSettings { gpu: gpu.to_owned(), attention, ..EstimateSettings::default() };
         settings.answer(&known("llama-3.1-8b").unwrap(), &Catalogue::built_in(), &[], &[], go_on)
     };
-    let newest =
-        [("V100", AttentionKernel::Unfused), ("A100", AttentionKernel::Flash2), ("H100", AttentionKernel::Flash3)];
+    let newest = [
+        ("V100", AttentionKernel::Unfused),
+        ("A100", AttentionKernel::Flash2),
+        ("H100", AttentionKernel::Flash3),
+        ("B200", AttentionKernel::Cudnn),
+        ("GB200", AttentionKernel::Cudnn),
+    ];
     for (gpu, kernel) in newest {
         assert_eq!(asked(gpu, None).unwrap().attention, kernel, "{gpu}");
     }
     let refused = asked("V100", Some(AttentionKernel::Flash2)).unwrap_err().to_string();
     assert_eq!(refused, "V100-SXM2-32GB does not run flash-2: its newest attention is unfused");
+    // FlashAttention 3 is Hopper's.
+    let refused = asked("B200", Some(AttentionKernel::Flash3)).unwrap_err().to_string();
+    assert_eq!(refused, "B200-SXM-180GB does not run flash-3: its newest attention is cudnn");
+    assert!(asked("A100", Some(AttentionKernel::Flash3)).is_err());
+    let time_us = |kernel| asked("H100", Some(kernel)).unwrap().step.time_us;
+    assert_eq!(time_us(AttentionKernel::Cudnn), time_us(AttentionKernel::Flash3));
 }
 
 #[test]
@@ -828,6 +839,13 @@ fn a_step_of_one_s_own_moves_the_answer_to_it() {
     assert!(width(&after) < width(&before));
     assert_eq!((after.own_steps, after.unused_steps.len()), (3, 1));
     assert!(after.unused_steps[0].starts_with("steps.csv, line 5: tp × pp × cp = 5"), "{}", after.unused_steps[0]);
+    // What a table does not say of the layout is told, with where it is said.
+    let unsaid = "It does not say tp and pp, which are taken as 1";
+    assert!(after.unused_steps[0].ends_with(unsaid), "{}", after.unused_steps[0]);
+    let told = "4 measured steps do not say tp or pp, which are taken as 1 where they are missing";
+    assert!(listing::warnings(&after).iter().any(|said| said.starts_with(told)));
+    let whole = own_steps::read_text("gpus,step_s,tp,pp\n64,3,2,1\n1,9,,\n", &mut problems).unwrap();
+    assert!(whole.iter().all(|step| step.says_layout));
     let said = |answer: &Estimated| listing::warnings(answer).into_iter().find(|said| said.contains("do not say"));
     assert!(said(&after).unwrap().starts_with("4 measured steps do not say"), "{:?}", said(&after));
 
@@ -916,7 +934,13 @@ fn what_is_not_possible_is_refused_with_what_would_do() {
             EstimateSettings { replicates: vec![5], ..usual() },
             "no layout of 64 GPUs is possible; left out: dp-replicate ",
         ),
-        ("llama-3.1-405b", EstimateSettings { gpus: 1, ..usual() }, "fits on no layout of 1 GPU:"),
+        ("llama-3.1-405b", EstimateSettings { gpus: 1, ..usual() }, "fits on no layout of 1 GPU: "),
+        ("llama-3.1-405b", EstimateSettings { gpus: 1, ..usual() }, "more GPUs or a smaller sequence may do"),
+        (
+            "llama-3.1-8b",
+            EstimateSettings { reserve_gib: 100.0, ..usual() },
+            "H100-SXM5-80GB has 80.0 GiB, of which 100.0 are to be kept free; keep less free",
+        ),
         (
             "qwen2.5-7b",
             EstimateSettings { gpus: 56, ..with(GivenLayout { tensor: 7, ..GivenLayout::default() }) },

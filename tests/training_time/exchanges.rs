@@ -59,6 +59,39 @@ fn an_exchange_takes_as_long_as_it_was_measured() {
     assert!(basis == "measured at other sizes" && small_us > links_us, "{basis} {small_us} {links_us}");
 }
 
+/// An exchange that nothing hides takes as much of the step as it was measured to take.
+#[test]
+fn a_measured_exchange_that_nothing_hides_counts_in_full() {
+    let layout = Some(GivenLayout { tensor: 8, micro_batch: 1, ..GivenLayout::default() });
+    let asked = |collectives: MeasuredCollectives| {
+        let settings = EstimateSettings {
+            layout,
+            collectives,
+            overlaps_reduce: Some(false),
+            overlaps_gather: Some(false),
+            ..EstimateSettings::default()
+        };
+        let model = known("llama-3.1-8b").unwrap();
+        settings.answer(&model, &Catalogue::built_in(), &[], &[], |_| ControlFlow::Continue(())).unwrap()
+    };
+    let component = |answer: &Estimated| {
+        answer.step.components.iter().find(|(name, _)| *name == "Gradients and parameters").unwrap().1
+    };
+    let sum = |answer: &Estimated| {
+        let of_replicas = [ExchangeUse::Gradients, ExchangeUse::Parameters].map(|of| time_us(answer, of).0);
+        of_replicas.iter().sum::<f64>()
+    };
+    let by_links = asked(MeasuredCollectives::default());
+    assert!((component(&by_links) / sum(&by_links) - by_links.exchange_factor).abs() < 1e-9);
+    let said = listing::exchanges_in_words(&by_links).unwrap();
+    assert!(said.contains("those by links count times 0.565"), "{said}");
+    let over = Communicator { nodes: 8, per_node: 1 };
+    let measured = asked(MeasuredCollectives(curve(Collective::ReduceScatter, over, &[(1e6, 3e3), (1e10, 3e5)])));
+    assert!((component(&measured) / sum(&measured) - 1.0).abs() < 1e-9, "{} {}", component(&measured), sum(&measured));
+    let said = listing::exchanges_in_words(&measured).unwrap();
+    assert!(said.ends_with("those that were measured in full"), "{said}");
+}
+
 #[test]
 fn another_group_keeps_the_ratio_to_its_links() {
     let before = asked(MeasuredCollectives::default(), Changes::default());

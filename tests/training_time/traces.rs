@@ -221,7 +221,18 @@ fn a_trace_is_a_measured_step_of_the_layout_that_its_groups_say() {
     other.inputs.as_mut().unwrap().vocabulary = 128_256 / 2;
     assert_eq!(unused(&settings, &other), [] as [String; 0]);
     other.gpu = Some("NVIDIA GeForce RTX 4090".to_owned());
-    assert!(unused(&settings, &other)[0].starts_with("rank0.json: it is of a \"NVIDIA GeForce RTX 4090\", which"));
+    let why = unused(&settings, &other)[0].clone();
+    assert!(why.starts_with("rank0.json: it is of a \"NVIDIA GeForce RTX 4090\", which"), "{why}");
+    assert!(why.contains("to the aliases of its GPU") && why.ends_with("only if its GPU is a H100-SXM5-80GB"), "{why}");
+    // Without groups, and where nothing else says the layout, it is told which one is taken.
+    let mut plain = trace.clone();
+    plain.groups.clear();
+    let told = |settings: &EstimateSettings| {
+        let said = listing::warnings(&asked(settings, &plain));
+        said.iter().any(|said| said.starts_with("A trace names no group of tensor or pipeline ranks"))
+    };
+    let with_layout = EstimateSettings { layout: Some(GivenLayout::default()), ..settings.clone() };
+    assert_eq!((told(&settings), told(&with_layout)), (true, false));
     // A later stage embeds nothing: it is the same step.
     let mut later = trace.clone();
     later.inputs = None;

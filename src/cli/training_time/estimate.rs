@@ -348,7 +348,6 @@ fn read_models(words: &[String]) -> Result<Asked, CliError> {
             None => {}
         }
         file.notes.iter().for_each(|note| terminal::say("note", &format!("{name}: {note}")));
-        trained.push((name.clone(), file.training));
         let say = |open: &models::MissingField| format!("{name}, {}: {}", open.key, open.reason);
         let (of_model, others): (Vec<_>, Vec<_>) = file.missing.iter().partition(|open| open.key == "model");
         let told: Vec<String> = of_model.iter().chain(&others).map(|field| say(field)).collect();
@@ -359,13 +358,19 @@ fn read_models(words: &[String]) -> Result<Asked, CliError> {
                 missing.extend(told);
             }
             model => {
-                open.extend(others.iter().map(|field| format!("{}; what is usual counts", say(field))));
+                // A number that is said and does not fit the layout stays, unless another is given.
+                let stays = |key: &str| key == "global_batch_size" && file.training.global_batch.is_some();
+                open.extend(others.iter().map(|field| {
+                    let counts = if stays(&field.key) { "--batch gives another" } else { "what is usual counts" };
+                    format!("{}; {counts}", say(field))
+                }));
                 match model {
-                    Some(model) => found = Some((name, model)),
+                    Some(model) => found = Some((name.clone(), model)),
                     None => missing.extend(told),
                 }
             }
         }
+        trained.push((name, file.training));
     }
     match found {
         Some((name, model)) => {
@@ -518,6 +523,7 @@ fn for_people(name: &str, model: &Transformer, answer: &Estimated) -> String {
     text += &format!("\n{}", table::of_listing(&listing::components(&answer.step)));
     if !answer.exchanges.is_empty() {
         text += &format!("\n{}", table::of_listing(&listing::exchanges(answer)));
+        text += &listing::exchanges_in_words(answer).map_or_else(String::new, |words| format!("{words}.\n"));
     }
     for trace in &answer.traces {
         text += &format!("\n{}\n{}", listing::trace_in_words(trace), table::of_listing(&listing::trace(trace)));

@@ -3,6 +3,7 @@
 use super::{
     factors::{Factors, WITH_OWN_STEPS, WITHOUT_STEPS},
     given_layout::GivenLayout,
+    layer::Times,
     step::{StepColumns, StepQuestion},
 };
 use crate::training_time::{
@@ -124,14 +125,15 @@ fn components(factors: &Factors, columns: &StepColumns, time_us: f64) -> Vec<(&'
     let all = factors.on(&columns.times);
     let (waits, again) = (factors.on(&columns.bubble), factors.on(&columns.recomputed));
     let optimizer = columns.optimizer_us * factors.compute;
-    let data = columns.data_exchange_us * factors.exchange;
-    let messages = columns.messages_us * factors.exchange;
+    let data = factors.on(&columns.data_exchange).total();
+    let messages = factors.on(&columns.messages).total();
+    let sent = |times: Times| times.exchange + times.measured;
     let found = [
         ("Products and element-wise operators", all.compute - waits.compute - again.compute - optimizer),
         ("Attention", all.attention - waits.attention - again.attention),
         ("Experts", all.experts - waits.experts - again.experts),
         ("Recomputation", again.total()),
-        ("Exchanges of layers", all.exchange - waits.exchange - again.exchange - data - messages),
+        ("Exchanges of layers", sent(all) - sent(waits) - sent(again) - data - messages),
         ("Messages between stages", messages),
         ("Pipeline bubble", waits.total()),
         ("Gradients and parameters", data),

@@ -215,13 +215,25 @@ impl Device {
         })
     }
 
-    /// Whether it runs a kernel of attention.
+    /// How attention is computed where nothing says otherwise: with the software's kernel, or with the newest that the
+    /// GPU runs.
+    pub fn usual_attention(&self, of_software: AttentionKernel) -> AttentionKernel {
+        if self.check_attention(of_software).is_ok() { of_software } else { self.newest_attention() }
+    }
+
+    /// Whether it runs a kernel of attention: FlashAttention 3 is Hopper's alone.
     ///
     /// # Errors
     /// Returns an error that says the newest one that it runs.
     pub fn check_attention(&self, kernel: AttentionKernel) -> Result<(), DeviceError> {
+        use AttentionKernel::{Cudnn, Flash3};
         let newest = self.newest_attention();
-        if kernel <= newest {
+        let runs = match kernel {
+            Flash3 => newest == Flash3,
+            Cudnn => newest >= Flash3,
+            older => older <= newest,
+        };
+        if runs {
             return Ok(());
         }
         Err(DeviceError::NoAttention { name: self.name.clone(), kernel: kernel.name(), newest: newest.name() })

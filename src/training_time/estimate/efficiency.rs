@@ -49,14 +49,21 @@ pub enum AttentionKernel {
     Flash1,
     /// FlashAttention 2.
     Flash2,
-    /// FlashAttention 3, cuDNN, or TensorRT-LLM's.
+    /// FlashAttention 3, or a kernel as fast on a GPU that runs it: Hopper's.
     Flash3,
+    /// cuDNN's, or TensorRT-LLM's: of GPUs newer than those that FlashAttention 3 is made for.
+    Cudnn,
 }
 
 impl AttentionKernel {
     /// All kernels with the names by which they are chosen.
-    pub const ALL: [(Self, &str); 4] =
-        [(Self::Unfused, "unfused"), (Self::Flash1, "flash-1"), (Self::Flash2, "flash-2"), (Self::Flash3, "flash-3")];
+    pub const ALL: [(Self, &str); 5] = [
+        (Self::Unfused, "unfused"),
+        (Self::Flash1, "flash-1"),
+        (Self::Flash2, "flash-2"),
+        (Self::Flash3, "flash-3"),
+        (Self::Cudnn, "cudnn"),
+    ];
 
     /// The name by which it is chosen.
     pub const fn name(self) -> &'static str {
@@ -68,7 +75,7 @@ impl AttentionKernel {
         match self {
             Self::Unfused | Self::Flash1 => 0.2,
             Self::Flash2 => 0.37,
-            Self::Flash3 => 0.62,
+            Self::Flash3 | Self::Cudnn => 0.62,
         }
     }
 
@@ -110,7 +117,7 @@ pub const POOLED: KernelRows = KernelRows {
     name: "pooled",
     bf16: product([2.510633, 0.7868952, 0.9789706, 132.0283, 3.073452, 0.0422551]),
     fp8: POOLED_FP8,
-    attention: attention(AttentionKernel::Flash3, [22.53814, 0.5565635, 239.1029, 0.4212307, 0.72]),
+    attention: attention(AttentionKernel::Cudnn, [22.53814, 0.5565635, 239.1029, 0.4212307, 0.72]),
 };
 
 /// The measured GPUs. AMD's are not among them: their shares of the peaks are those of large products and of attention
@@ -133,7 +140,7 @@ pub const ROWS: [KernelRows; 5] = [
         name: "B200",
         bf16: product([2.627385, 0.7342093, 0.8030114, 71.81765, 3.869353, 0.005446446]),
         fp8: product([16.52068, 0.5725765, 0.8230659, 0.1353353, 1.648002, 0.5813119]),
-        attention: attention(AttentionKernel::Flash3, [20.59499, 0.5122501, 235.6631, 0.2355651, 0.59]),
+        attention: attention(AttentionKernel::Cudnn, [20.59499, 0.5122501, 235.6631, 0.2355651, 0.59]),
     },
     KernelRows {
         name: "L40S",

@@ -16,7 +16,9 @@ pub struct Factors {
     pub compute: f64,
     /// The factor on the times of attention.
     pub attention: f64,
-    /// The factor on the times of exchanges.
+    /// The factor on the times of exchanges by the bandwidth of links: what the software hides of them, and what the
+    /// links do otherwise than computed, which published steps don't tell apart. Measured exchanges count as measured,
+    /// as nothing says how much of them is hidden, until steps of one's own move the factor.
     pub exchange: f64,
     /// The factor on the times of products of experts.
     pub experts: f64,
@@ -111,6 +113,7 @@ impl Factors {
             compute: times.compute * self.compute,
             attention: times.attention * self.attention,
             exchange: times.exchange * self.exchange,
+            measured: times.measured * self.exchange / LEARNT.exchange,
             experts: times.experts * self.experts,
         }
     }

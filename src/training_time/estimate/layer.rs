@@ -14,8 +14,10 @@ pub struct Times {
     pub compute: f64,
     /// The core of attention.
     pub attention: f64,
-    /// Exchanges that nothing hides.
+    /// Exchanges that nothing hides, by the bandwidth of links.
     pub exchange: f64,
+    /// The same of exchanges that were measured.
+    pub measured: f64,
     /// Products of experts, and what sorts tokens for them.
     pub experts: f64,
 }
@@ -28,6 +30,7 @@ impl Times {
             compute: self.compute + other.compute,
             attention: self.attention + other.attention,
             exchange: self.exchange + other.exchange,
+            measured: self.measured + other.measured,
             experts: self.experts + other.experts,
         }
     }
@@ -39,6 +42,7 @@ impl Times {
             compute: self.compute * factor,
             attention: self.attention * factor,
             exchange: self.exchange * factor,
+            measured: self.measured * factor,
             experts: self.experts * factor,
         }
     }
@@ -51,12 +55,19 @@ impl Times {
 
     /// Kernels that are not attention, attention, and exchanges: what a trace tells apart.
     pub const fn parts(self) -> [f64; 3] {
-        [self.compute + self.experts, self.attention, self.exchange]
+        [self.compute + self.experts, self.attention, self.exchange + self.measured]
     }
 
     /// The sum of all parts.
     pub fn total(&self) -> f64 {
-        self.compute + self.attention + self.exchange + self.experts
+        self.compute + self.attention + self.exchange + self.measured + self.experts
+    }
+
+    /// The same parts in this sum; nothing where there is none.
+    #[must_use]
+    pub fn scaled_to(self, sum: f64) -> Self {
+        let whole = self.total();
+        if whole > 0.0 { self.times(sum / whole) } else { Self::default() }
     }
 }
 

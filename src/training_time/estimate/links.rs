@@ -5,6 +5,7 @@ use super::{
     collectives::MeasuredCurve,
     device::Device,
     exchange::{Exchange, ExchangeSource, Group, Operation},
+    layer::Times,
     library::LibraryModel,
 };
 
@@ -36,6 +37,15 @@ impl Device {
         let computed_us = self.computed_us(exchange.operation, exchange.group, exchange.bytes);
         let measured = self.collectives.of(exchange).map_or(1.0, |curve| self.ratio(curve, exchange.message_bytes()));
         computed_us * measured * self.changes.exchanges[exchange.of as usize]
+    }
+
+    /// The same as a part of a step that nothing hides.
+    pub(super) fn exchange_times(&self, exchange: &Exchange) -> Times {
+        let us = self.exchange_us(exchange);
+        match self.collectives.of(exchange) {
+            Some(_) => Times { measured: us, ..Times::default() },
+            None => Times { exchange: us, ..Times::default() },
+        }
     }
 
     /// The measured over the computed time at this size, or at the nearest that was measured.

@@ -147,8 +147,8 @@ pub fn notes(answer: &Estimated) -> Vec<String> {
     if let [(place, _), ..] = &answer.measured_here[..] {
         let times: Vec<String> = answer.measured_here.iter().map(|(_, time_us)| time(*time_us)).collect();
         notes.push(format!(
-            "This very step was measured, with {} ({place}{}): the interval is that of what is computed, which other \
-             layouts need",
+            "The step of this layout was measured: {} ({place}{}). Its time and interval here are computed all the same, as \
+             those of layouts that were not measured",
             times.join(", "),
             if times.len() > 1 { " and others" } else { "" }
         ));
@@ -186,6 +186,19 @@ pub fn warnings(answer: &Estimated) -> Vec<String> {
                 1 => "A measured step does".to_owned(),
                 number => format!("{} do", count(number as u64, "measured step")),
             }
+        ));
+    }
+    let [rows, traces] = answer.without_layout;
+    if rows > 0 {
+        warnings.push(format!(
+            "{} not say tp or pp, which are taken as 1 where they are missing: the columns tp and pp of the table say them",
+            if rows == 1 { "A measured step does".to_owned() } else { format!("{rows} measured steps do") }
+        ));
+    }
+    if traces > 0 {
+        warnings.push(format!(
+            "{} no group of tensor or pipeline ranks, and is taken as of tp 1 and pp 1: give the layout on which it ran",
+            if traces == 1 { "A trace names".to_owned() } else { format!("Each of {traces} traces names") }
         ));
     }
     if answer.steps_outside > 0 {
@@ -267,6 +280,29 @@ pub const fn collective(exchange: &Exchange) -> Collective {
         (Operation::Around | Operation::Message, _) => Collective::SendRecv,
         (Operation::ToExperts { .. }, _) => Collective::AllToAll,
     }
+}
+
+/// Why the times of [`exchanges`] are not those of the components; `None` where nothing is exchanged.
+pub fn exchanges_in_words(answer: &Estimated) -> Option<String> {
+    let has = |source: ExchangeSource| answer.exchanges.iter().any(|timed| timed.source == source);
+    let [by_links, by_library, measured] =
+        [ExchangeSource::Links, ExchangeSource::Library, ExchangeSource::Measured].map(has);
+    let computed = match (by_links, by_library) {
+        (true, true) => "those by links and by the cost model",
+        (false, true) => "those by the cost model",
+        _ => "those by links",
+    };
+    let links = format!(
+        "{computed} count times {}, which published steps taught (the software hides a part of them)",
+        significant(answer.exchange_factor)
+    );
+    let how = match (by_links || by_library, measured) {
+        (false, false) => return None,
+        (true, false) => links,
+        (false, true) => "those that were measured count in full".to_owned(),
+        (true, true) => format!("{links}, those that were measured in full"),
+    };
+    Some(format!("Of exchanges the step has what computing beside them does not hide: {how}"))
 }
 
 /// What ranks exchange, with the sizes that a tuner is asked about.

@@ -16,6 +16,8 @@ pub struct OwnStep {
     pub gpus: u64,
     /// The layout with which it was measured, as far as it is given.
     pub layout: GivenLayout,
+    /// Whether its tensor and pipeline degrees are given, or there is one GPU: else they are taken as 1.
+    pub says_layout: bool,
     /// Tokens of a sequence; `None` as the question has it.
     pub sequence: Option<u32>,
     /// Sequences of a step; `None` as the question has it.
@@ -135,8 +137,10 @@ fn row(record: Record<'_>, columns: [Option<usize>; COLUMNS.len()]) -> Result<Ow
     };
     let named = |at: usize| -> Result<&str, Problem> { Ok(cell(at)) };
     let seconds = number(cell(1)).filter(|seconds| *seconds > 0.0 && *seconds < 1e6);
+    let gpus = count(0)?.ok_or_else(|| problem(0, "is missing"))?;
     Ok(OwnStep {
-        gpus: count(0)?.ok_or_else(|| problem(0, "is missing"))?.into(),
+        gpus: gpus.into(),
+        says_layout: gpus == 1 || count(2)?.is_some() && count(3)?.is_some(),
         time_us: seconds.ok_or_else(|| problem(1, "is not a number of seconds"))? * 1e6,
         layout: GivenLayout {
             tensor: count(2)?.unwrap_or(1),

@@ -28,7 +28,7 @@ use crate::{
         step::listing::time,
         trace::Trace,
     },
-    units::counted_noun,
+    units::{count, counted_noun},
 };
 
 /// A step that is asked about; `None` is chosen as usual.
@@ -193,9 +193,14 @@ pub enum EstimateError {
     },
     /// Each possible layout needs more memory than a GPU has.
     #[error(
-        "the model fits on no layout of {gpus} {}: the smallest needs {least_gib:.1} GiB a GPU, and {name} has {has_gib:.1} \
-         GiB without what is kept free; more GPUs or more sharding may do, a smaller sequence, or keeping less free",
-        counted_noun(*gpus, "GPU")
+        "the model fits on no layout of {}: the smallest needs {least_gib:.1} GiB a GPU, and {name} has {memory_gib:.1} GiB, \
+         of which {reserve_gib:.1} are to be kept free; {}",
+        count(*gpus, "GPU"),
+        match () {
+            () if least_gib <= memory_gib => "keep less free",
+            () if *gpus == 1 => "more GPUs or a smaller sequence may do",
+            () => "more GPUs, more sharding or a smaller sequence may do",
+        }
     )]
     NothingFits {
         /// The number of GPUs of all replicas and stages together.
@@ -205,7 +210,9 @@ pub enum EstimateError {
         /// What the smallest layout needs, in GiB.
         least_gib: f64,
         /// What a GPU has, in GiB.
-        has_gib: f64,
+        memory_gib: f64,
+        /// What of it is kept free, in GiB.
+        reserve_gib: f64,
     },
 }
 
@@ -244,6 +251,8 @@ pub struct Estimated {
     pub unchanged_us: Option<f64>,
     /// What ranks of the busiest stage exchange.
     pub exchanges: Vec<TimedExchange>,
+    /// The factor on exchanges by the bandwidth of links that nothing hides.
+    pub exchange_factor: f64,
     /// Collectives that were measured and say nothing about this layout.
     pub unused_collectives: Vec<String>,
     /// All layouts that were looked at.
@@ -269,6 +278,8 @@ pub struct Estimated {
     pub measured_here: Vec<(String, f64)>,
     /// Steps of one's own that do not say their batch or sequence, for which those of the question were taken.
     pub steps_without_batch: usize,
+    /// Rows of one's own steps, and traces, that do not say their layout: tp and pp are taken as 1.
+    pub without_layout: [usize; 2],
     /// Whether more ranks share attention than there are heads of keys and values.
     pub copies_heads: bool,
     /// The price of a step, where one of a GPU's hour is given.
@@ -356,7 +367,7 @@ impl EstimateSettings {
             micro_batch,
             precision: self.precision,
             stack: self.stack,
-            attention: self.attention.unwrap_or(self.stack.attention().min(device.newest_attention())),
+            attention: self.attention.unwrap_or_else(|| device.usual_attention(self.stack.attention())),
             recomputation: layout.recomputation.unwrap_or_default(),
             sharding: layout.sharding.unwrap_or(self.stack.sharding()),
             is_sequence_parallel: self.is_sequence_parallel.unwrap_or(self.stack != Stack::MegatronLm),
@@ -453,6 +464,7 @@ impl EstimateSettings {
         Some(file.training.data.and(settings.layout).map(|layout| OwnStep {
             gpus: settings.gpus,
             layout,
+            says_layout: true,
             sequence: file.training.sequence,
             global_batch: measured.global_batch.or(settings.global_batch),
             time_us: measured.time_us,
@@ -503,6 +515,8 @@ impl EstimateSettings {
         let steps: Vec<&NamedStep> = own.iter().chain(&traced).collect();
         let is_open = |(_, step): &&&NamedStep| step.sequence.is_none() || step.global_batch.is_none();
         let steps_without_batch = steps.iter().filter(is_open).count();
+        let has_none = |(_, step): &&NamedStep| !step.says_layout;
+        let without_layout = [own, &traced[..]].map(|steps| steps.iter().filter(has_none).count());
         let OwnStepsUse { calibrated, unused, doubtful: doubtful_steps, outside: steps_outside, runs } =
             self.calibrated(model, &device, &steps);
         unused_steps.extend(unused);
@@ -539,7 +553,8 @@ impl EstimateSettings {
                     gpus: self.gpus,
                     name: device.name.clone(),
                     least_gib: found.least_memory_bytes / GIB,
-                    has_gib: device.memory_gib - self.reserve_gib,
+                    memory_gib: device.memory_gib,
+                    reserve_gib: self.reserve_gib,
                 });
             }
         };
@@ -576,6 +591,7 @@ impl EstimateSettings {
             step,
             unused_collectives: device.collectives.unused(&exchanges),
             exchanges,
+            exchange_factor: calibrated.factors.exchange,
             gpu: device.name.clone(),
             is_measured: device.is_measured,
             unchanged_us,
@@ -588,6 +604,7 @@ impl EstimateSettings {
             steps_outside,
             measured_here,
             steps_without_batch,
+            without_layout,
             layouts: found,
         })
     }
@@ -689,7 +706,8 @@ impl EstimateSettings {
             let question = match self.measured(model, device, step) {
                 Ok(question) => question,
                 Err(error) => {
-                    unused.push(format!("{place}: {error}"));
+                    let taken = if step.says_layout { "" } else { ". It does not say tp and pp, which are taken as 1" };
+                    unused.push(format!("{place}: {error}{taken}"));
                     continue;
                 }
             };

@@ -219,9 +219,9 @@ pub struct StepColumns {
     /// Of the times, what the step ends with: the optimizer.
     pub optimizer_us: f64,
     /// Of the times, exchanges of gradients and parameters.
-    pub data_exchange_us: f64,
+    pub data_exchange: Times,
     /// Of the times, messages between stages.
-    pub messages_us: f64,
+    pub messages: Times,
 }
 
 /// What all layers of a model take on one rank, in µs and for one micro-batch.
@@ -480,14 +480,15 @@ impl StepQuestion<'_> {
     }
 
     /// Exchanges of a layer that nothing hides, forward and backward.
-    fn layer_exchange(&self, layer: &Layer, times: &LayerTimes) -> [f64; 2] {
-        let twice = |exchange: &Exchange| 2.0 * self.device.exchange_us(exchange);
-        let around = self.device.exchange_us(&self.sequence_exchange(layer));
-        let shown = twice(&self.tensor_exchange()) + self.expert_exchange(layer).as_ref().map_or(0.0, twice);
-        [
-            shown + (around - times.forward.attention).max(0.0),
-            shown + (2.0 * around - times.backward.attention).max(0.0),
-        ]
+    fn layer_exchange(&self, layer: &Layer, times: &LayerTimes) -> [Times; 2] {
+        let twice = |exchange: &Exchange| self.device.exchange_times(exchange).times(2.0);
+        let around = self.device.exchange_times(&self.sequence_exchange(layer));
+        let of_experts = self.expert_exchange(layer).as_ref().map_or_else(Times::default, twice);
+        let shown = twice(&self.tensor_exchange()).plus(of_experts);
+        [(1.0, times.forward), (2.0, times.backward)].map(|(often, beside)| {
+            let us = (often * around.total() - beside.attention).max(0.0);
+            shown.plus(around.scaled_to(us))
+        })
     }
 
     /// The output layer with its loss, and the embedding, forward and backward.
@@ -562,9 +563,8 @@ impl StepQuestion<'_> {
             let count = f64::from(*count);
             let times = layer_times(&place, layer).times(self.device.changes.operators);
             let [sent, sent_back] = self.layer_exchange(layer, &times);
-            let exchange = |us: f64| Times { exchange: us, ..Times::default() };
-            kernels.forward = kernels.forward.plus(times.forward.plus(exchange(sent)).times(count));
-            kernels.backward = kernels.backward.plus(times.backward.plus(exchange(sent_back)).times(count));
+            kernels.forward = kernels.forward.plus(times.forward.plus(sent).times(count));
+            kernels.backward = kernels.backward.plus(times.backward.plus(sent_back).times(count));
             kernels.products += times.products * count;
             if let Some((experts, _)) = layer.feed_forward.experts() {
                 kernels.local_experts += count * f64::from(experts) / f64::from(self.degrees.expert.max(1));
@@ -604,10 +604,10 @@ impl StepQuestion<'_> {
         let bubble = of_stage.times(if of_stage.total() > 0.0 { waits / of_stage.total() } else { 0.0 });
         let mut times = steady.plus(bubble);
         let sent = 2.0 * chunks * (micro_batches + stages - 1.0);
-        let messages_us = if pipeline > 1 { sent * self.device.exchange_us(&self.message()) } else { 0.0 };
-        let data_exchange_us = self.data_exchange(&forward, &backward, micro_batches);
+        let messages = self.device.exchange_times(&self.message()).times(if pipeline > 1 { sent } else { 0.0 });
+        let data_exchange = self.data_exchange(&forward, &backward, micro_batches);
         let optimizer_us = self.optimizer();
-        times.exchange += messages_us + data_exchange_us;
+        times = times.plus(messages).plus(data_exchange);
         times.compute += optimizer_us;
         let passes = 3.0
             + match self.recomputation {
@@ -623,8 +623,8 @@ impl StepQuestion<'_> {
             bubble,
             recomputed: kernels.again(self.recomputation, self.attention).times(micro_batches / stages),
             optimizer_us,
-            data_exchange_us,
-            messages_us,
+            data_exchange,
+            messages,
         }
     }
 
@@ -688,31 +688,34 @@ impl StepQuestion<'_> {
     }
 
     /// Exchanges of gradients and parameters that computing does not hide.
-    fn data_exchange(&self, forward: &Times, backward: &Times, micro_batches: f64) -> f64 {
+    fn data_exchange(&self, forward: &Times, backward: &Times, micro_batches: f64) -> Times {
         let [scatter, sum, gather, scatter_experts, sum_experts, gather_experts] =
-            self.replica_exchanges().map(|exchange| self.device.exchange_us(&exchange));
-        let (reduce, reduce_experts) = (scatter + sum, scatter_experts + sum_experts);
+            self.replica_exchanges().map(|exchange| self.device.exchange_times(&exchange));
+        let (reduce, reduce_experts) = (scatter.plus(sum), scatter_experts.plus(sum_experts));
+        let beyond = |all: Times, beside_us: f64| all.scaled_to((all.total() - beside_us).max(0.0));
         let pipeline = self.degrees.pipeline;
         if self.is_by_layer() {
             // Unit by unit: the gather of the next layer beside this one.
             let depth = f64::from(self.model.depth().max(1));
-            let [again, again_experts] = if self.stays_gathered() { [0.0; 2] } else { [gather, gather_experts] };
-            let shown_forward = (gather - (forward.compute + forward.attention) / depth).max(0.0);
-            let shown_backward = (again + reduce - (backward.compute + backward.attention) / depth).max(0.0);
-            let shown_experts = (gather_experts - forward.experts / depth).max(0.0)
-                + (again_experts + reduce_experts - backward.experts / depth).max(0.0);
-            let once =
-                self.layers_of_stage() * (shown_forward + shown_backward + shown_experts) + gather + again + reduce;
-            return once * if pipeline == 1 { micro_batches } else { 1.0 };
+            let [again, again_experts] =
+                if self.stays_gathered() { [Times::default(); 2] } else { [gather, gather_experts] };
+            let (back, back_experts) = (again.plus(reduce), again_experts.plus(reduce_experts));
+            let shown = beyond(gather, (forward.compute + forward.attention) / depth)
+                .plus(beyond(back, (backward.compute + backward.attention) / depth))
+                .plus(beyond(gather_experts, forward.experts / depth))
+                .plus(beyond(back_experts, backward.experts / depth));
+            let once = shown.times(self.layers_of_stage()).plus(gather).plus(back);
+            return once.times(if pipeline == 1 { micro_batches } else { 1.0 });
         }
         // Beside the first and the last micro-batch; a share of the bandwidth and of the multiprocessors is lost.
         let beside = (forward.total() + backward.total()) / f64::from(pipeline) * 0.7;
-        let shown =
-            |us: f64, beside: f64, overlaps: bool| if overlaps { (us - beside).max(0.0) + 0.05 * us } else { us };
+        let shown = |all: Times, beside: f64, overlaps: bool| {
+            if overlaps { beyond(all, beside).plus(all.times(0.05)) } else { all }
+        };
+        let reduced = [reduce, reduce_experts].map(|all| shown(all, beside, self.overlaps_reduce));
+        let gathered = [gather, gather_experts].map(|all| shown(all, beside / 2.0, self.overlaps_gather));
         let reductions = self.reductions(micro_batches);
-        reductions * (shown(reduce, beside, self.overlaps_reduce) + shown(reduce_experts, beside, self.overlaps_reduce))
-            + shown(gather, beside / 2.0, self.overlaps_gather)
-            + shown(gather_experts, beside / 2.0, self.overlaps_gather)
+        reduced[0].plus(reduced[1]).times(reductions).plus(gathered[0]).plus(gathered[1])
     }
 
     /// What ranks exchange, with the number of times that a rank of the busiest stage does so in a step: what is

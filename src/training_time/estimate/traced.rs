@@ -27,8 +27,8 @@ pub enum UnusedTrace {
     },
     /// The catalogue does not have its GPU.
     #[error(
-        "it is of a {traced:?}, which the catalogue does not have: where that is a {asked}, add the name without blanks to \
-         its aliases in a catalogue file"
+        "it is of a {traced:?}, which the catalogue does not have: add that name, without its blanks, to the aliases of \
+         its GPU in a catalogue file. A trace counts only if its GPU is a {asked}"
     )]
     UnknownGpu {
         /// The GPU of the trace, as the driver names it.
@@ -137,7 +137,9 @@ impl EstimateSettings {
             own.map(|group| group.ranks.max(1))
         };
         // Of a rank that is in one such group, the others are left out where they are of one rank.
-        if GROUPS.iter().any(|(names, _)| ranks_of(names).is_some()) {
+        let has_groups = GROUPS.iter().any(|(names, _)| ranks_of(names).is_some());
+        let says_layout = has_groups || self.layout.is_some() || gpus == 1;
+        if has_groups {
             for (names, degree) in &GROUPS {
                 *degree(&mut layout) = ranks_of(names).unwrap_or(1);
             }
@@ -161,6 +163,7 @@ impl EstimateSettings {
         let mut step = OwnStep {
             gpus,
             layout,
+            says_layout,
             sequence: None,
             global_batch: None,
             time_us: trace.step_us,

@@ -66,10 +66,12 @@ pub(crate) fn report(
             let exchanges = listing::exchanges(answer);
             sections.push(
                 Section {
-                    text: vec![answer.unchanged_us.map_or_else(
+                    text: std::iter::once(answer.unchanged_us.map_or_else(
                         || "These times and curves can be changed: the step and the layouts follow.".into(),
                         |before_us| changed_by(answer.step.time_us, before_us),
-                    )],
+                    ))
+                    .chain(listing::exchanges_in_words(answer).map(|words| sentence(&words)))
+                    .collect(),
                     tables: if exchanges.rows.is_empty() {
                         Vec::new()
                     } else {

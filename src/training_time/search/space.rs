@@ -133,7 +133,7 @@ impl LeftOutReason {
             Self::Batch => "another global batch, or a smaller micro-batch",
             Self::Groups => "one chunk per stage",
             Self::Size => "a smaller global batch, or a larger micro-batch",
-            Self::Memory => "more memory, recomputation, or a smaller reserve",
+            Self::Memory => "more memory, a smaller reserve, or whole layers recomputed where they are not yet",
             Self::Missing => "samples of what is missing",
         }
     }

@@ -82,7 +82,13 @@ pub fn cut_words(topology: &Topology, cut: &NodeCut) -> String {
 const LOAD: &str = "each chunk goes at least the shortest way, and each link carries one after the other";
 
 /// The table of the bounds of each phase, with the cut or path of each.
-pub fn bounds(topology: &Topology, request: &CollectiveRequest, bounds: &[&Bounds], clock: &Clock) -> Listing {
+pub fn bounds(
+    topology: &Topology,
+    request: &CollectiveRequest,
+    bounds: &[&Bounds],
+    repetitions: u64,
+    clock: &Clock,
+) -> Listing {
     const COLUMNS: [Column; 4] = [
         Column::words("Bound", "what no schedule can beat, and by which argument"),
         Column::numbers("ns", "the least time, in ns"),
@@ -92,6 +98,7 @@ pub fn bounds(topology: &Topology, request: &CollectiveRequest, bounds: &[&Bound
     let mut rows = Vec::new();
     for (index, of) in bounds.iter().enumerate() {
         let part = match (bounds.len(), index) {
+            (1, _) if repetitions > 1 => "adding up, and the same of copying".to_owned(),
             (1, _) => request.words(),
             (_, 0) => "adding up".to_owned(),
             _ => "copying".to_owned(),
@@ -123,6 +130,15 @@ pub fn bounds(topology: &Topology, request: &CollectiveRequest, bounds: &[&Bound
                 clock.ns(of.last_hop),
                 "what crosses a cut late can't be passed on, or a search found nothing shorter".to_owned(),
             );
+        }
+    }
+    let halves = bounds.len() as u64 * repetitions;
+    if halves > 1 {
+        let fluid = bounds.iter().map(|of| clock.fluid_bound_ns(of)).sum::<f64>() * repetitions as f64;
+        let whole = clock.ns(bounds.iter().map(|of| of.best()).sum::<u64>() * repetitions);
+        for (name, ns) in [("L1 of both", fluid), ("the largest of both", whole)] {
+            let why = "all is added up before it is copied".to_owned();
+            rows.push(vec![Entry::text(name), ns_cell(ns), Entry::text(why), Entry::text(request.words())]);
         }
     }
     Listing { columns: COLUMNS.to_vec(), rows }

@@ -24,7 +24,7 @@ pub fn is_algorithm(text: &str) -> bool {
 ///
 /// # Errors
 /// Returns a message if it deadlocks or computes something else.
-pub fn verdict(algo: &Algo) -> Result<String, String> {
+pub fn verdict(algo: &Algo) -> Result<String, Refusal> {
     let ranks = algo.gpus.len();
     let fine = || {
         let unchecked = match accesses::OrderedAccesses::new(algo) {
@@ -37,7 +37,17 @@ pub fn verdict(algo: &Algo) -> Result<String, String> {
             algo.collective
         )
     };
-    run(algo).map(|()| fine()).map_err(|error| error.to_string())
+    let refused = |error: RunError| Refusal { meaning: error.meaning(&algo.collective), why: error.to_string() };
+    run(algo).map(|()| fine()).map_err(refused)
+}
+
+/// What is wrong with an algorithm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What follows, such as `It can't be run`: a sentence without its full stop.
+    pub meaning: String,
+    /// Where it goes wrong.
+    pub why: String,
 }
 
 /// The pairs of ranks that an algorithm connects without a link of the topology, as messages; or that the numbers of

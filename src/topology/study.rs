@@ -77,8 +77,8 @@ pub enum Part {
     Patterns(Vec<Pattern>),
     /// Custom conditions, and the size of a chunk in bytes if the file gives it.
     Conditions(Arc<Custom>, Option<u64>),
-    /// An algorithm of MSCCL, with the result of running it: a sentence, or why it can't be run.
-    Algorithm(Result<String, String>),
+    /// An algorithm of MSCCL, with the result of running it: a sentence, or what is wrong.
+    Algorithm(Result<String, super::msccl::Refusal>),
 }
 
 /// The state of the workbench: the loaded files, the chosen topology, and the search.
@@ -279,7 +279,7 @@ impl Study {
             status,
             sentences,
             cut: (narrow.inside, crossing),
-            bounds: listing::bounds(topology, &at.request, &bounds, &at.clock),
+            bounds: listing::bounds(topology, &at.request, &bounds, at.search.problem.repetitions(), &at.clock),
             links: of_timeline(&|timeline| listing::links(topology, timeline)),
             critical: of_timeline(&|timeline| listing::critical(topology, timeline)),
             utilisation: timeline.as_ref().map(charts::utilisation),
@@ -320,7 +320,8 @@ impl Study {
         if let Some(sentence) = shown.sentences.first_mut() {
             sentence.clone_from(&shown.status.sentence);
         }
-        shown.bounds = listing::bounds(self.topology()?, &at.request, &at.search.bounds(), &at.clock);
+        let repetitions = at.search.problem.repetitions();
+        shown.bounds = listing::bounds(self.topology()?, &at.request, &at.search.bounds(), repetitions, &at.clock);
         Ok(())
     }
 

@@ -46,6 +46,54 @@ fn a_schedule_is_told_with_its_bound_and_its_proof() {
     }
 }
 
+/// The bounds of an all_reduce are those of its halves, and of both together.
+#[test]
+fn the_bounds_of_halves_are_told_as_such_with_their_sum() {
+    let command = ["topology", "synthesize", "ring:4", "--collective", "all_reduce"];
+    let found = json(&[&command[..], &["--json"]].concat());
+    let of = |key: &str| found[key].as_f64().unwrap();
+    assert_eq!((of("time_ns"), of("bound_ns"), of("fluid_bound_ns")), (80_125.0, 80_125.0, 58_593.75));
+    let flag = |key: &str| found[key].as_bool();
+    assert_eq!(["proven_optimal", "bounds_in_parts"].map(flag), [Some(false), Some(true)]);
+    let said = ended(&collectune(&command), 0);
+    let row = |start: &str| {
+        let row = said.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}: {said}"));
+        row.to_owned()
+    };
+    assert!(row("L2").contains("40062.5") && row("L2").ends_with("adding up, and the same of copying"), "{said}");
+    assert!(row("L1 of both").contains("58593.75") && row("the largest of both").contains("80125"), "{said}");
+    let one = json(&["topology", "synthesize", "ring:4", "--json"]);
+    assert_eq!(one["bounds_in_parts"], false);
+}
+
+/// An algorithm that runs and adds nothing up.
+#[test]
+fn an_algorithm_that_runs_and_computes_something_else_is_told_so() {
+    let folder = TempDir::new().unwrap();
+    let step = |kind: &str, from: &str, to: &str| {
+        format!(
+            "<step s=\"0\" type=\"{kind}\" srcbuf=\"{from}\" srcoff=\"0\" dstbuf=\"{to}\" dstoff=\"0\" cnt=\"1\" \
+             depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>"
+        )
+    };
+    let gpu = |rank: u32| {
+        let (other, send, receive) = (1 - rank, step("s", "i", "i"), step("r", "o", "o"));
+        format!(
+            "<gpu id=\"{rank}\" i_chunks=\"1\" o_chunks=\"1\" s_chunks=\"0\"><tb id=\"0\" send=\"{other}\" recv=\"-1\" \
+             chan=\"0\">{send}</tb><tb id=\"1\" send=\"-1\" recv=\"{other}\" chan=\"0\">{receive}</tb></gpu>"
+        )
+    };
+    let text = format!(
+        "<algo name=\"x\" proto=\"Simple\" nchannels=\"1\" nchunksperloop=\"1\" ngpus=\"2\" coll=\"allreduce\" \
+         inplace=\"0\" outofplace=\"1\" minBytes=\"0\" maxBytes=\"0\">{}{}</algo>",
+        gpu(0),
+        gpu(1)
+    );
+    let file = write(&folder, "copies.xml", text);
+    let said = ended(&collectune(&["topology", "verify", &file]), 3);
+    assert!(said.starts_with("It does not compute its allreduce.\n- rank 0 ends with the wrong chunk 0"), "{said}");
+}
+
 /// What adds up is planned backwards; the bottleneck is told as the data go.
 #[test]
 fn the_bottleneck_of_a_sum_is_where_parts_leave() {
@@ -262,6 +310,10 @@ fn a_dump_of_machines_is_joined() {
     assert!(found["time_ns"].as_f64() >= found["bound_ns"].as_f64(), "{found}");
     let faster = json(&["topology", "synthesize", &dump, "--rate", "gfx950=153.6", "--json"]);
     let usual = json(&["topology", "synthesize", &dump, "--json"]);
+    let refused = collectune(&["topology", "synthesize", &dump, "--decimal"]);
+    assert!(!refused.status.success(), "a dump has no unit to choose");
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("--decimal has no effect") && said.contains("--rate (in GB/s)"), "{said}");
     assert!(faster["time_ns"].as_f64() < usual["time_ns"].as_f64(), "{faster} {usual}");
     let said = ended(&collectune(&["report", &dump, "--choices", "machines=2&limit=1"]), 0);
     assert!(said.contains("GPUs and their ports"), "{said}");

@@ -160,12 +160,12 @@ pub(super) fn topology(path: &Path, wanted: &WantedArguments, nodes: Option<u32>
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let unread = |why: String| told(format!("{name} can't be used: {why}"));
     if dump::is_dump(&text) {
-        let mut unused = vec!["bandwidth", "slow_bandwidth", "merge"];
+        let mut unused = vec!["bandwidth", "slow_bandwidth", "merge", "decimal"];
         if nodes.unwrap_or(1) < 2 {
             unused.push("slow_latency");
         }
         let why = format!(
-            ": {name} is a dump, whose links have --rate and --latency, and --slow-latency between several --nodes"
+            ": {name} is a dump, whose links have --rate (in GB/s) and --latency, and --slow-latency between several --nodes"
         );
         arguments::refuse_unused(&unused, &why)?;
         let Dump::Machine(machine) = dump::read(&text).map_err(unread)? else {

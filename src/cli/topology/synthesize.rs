@@ -165,7 +165,7 @@ impl Synthesize {
         terminal::write_json(&object! {
             /// When the last transfer ends.
             time_ns: clock.ns(schedule.end(&search.problem.graph)),
-            /// The lower bound on the time of any schedule, in ns: the largest of L2, L3 and L4.
+            /// The lower bound on the time of any schedule, in ns: the largest of L2, L3 and L4. See `bounds_in_parts`.
             bound_ns: standing.bound_ns,
             /// The verifier found nothing wrong.
             verified: faults.is_empty(),
@@ -175,7 +175,10 @@ impl Synthesize {
             proven_optimal_in_parts: standing.is_optimal_in_parts,
             /// The time in ns that is proven to be a lower bound beyond `bound_ns`.
             proven_bound_ns: standing.proven_ns,
-            /// L1: what finer chunks could reach.
+            /// Whether the bounds are sums of two halves, which hold for schedules that add all up before they copy: one
+            /// that does both at once may be shorter.
+            bounds_in_parts: search.bounds().len() as u64 * search.problem.repetitions() > 1,
+            /// L1: what finer chunks could reach, of both halves where there are two.
             fluid_bound_ns: fluid * search.problem.repetitions() as f64,
             synthesis_ms: synthesis_ms,
             synthesizers: synthesizers,

@@ -112,6 +112,7 @@ impl Verify {
             arguments::refuse_unused(&["decimal"], " without --graph")?;
         }
         let mut faults = Vec::new();
+        let mut refused = "It can't be run".to_owned();
         let sentence = match msccl::Algo::read(text) {
             Err(error) => {
                 faults.push(error.to_string());
@@ -124,13 +125,10 @@ impl Verify {
                 }
                 faults.extend(topology.iter().flat_map(|topology| msccl::not_in(&algo, topology)));
                 let verdict = msccl::verdict(&algo);
-                if let Err(why) = &verdict {
-                    faults.push(why.clone());
-                }
-                verdict.ok()
+                verdict.map_err(|refusal| (refused, _) = (refusal.meaning, faults.push(refusal.why))).ok()
             }
         };
-        let mut sentences = vec![sentence.unwrap_or_else(|| "It can't be run.".to_owned())];
+        let mut sentences = vec![sentence.unwrap_or_else(|| refused + ".")];
         if let Some(topology) = topology.filter(|_| faults.is_empty()) {
             sentences.push(format!("Every pair of ranks that it connects is a link of {}.", topology.name));
         }

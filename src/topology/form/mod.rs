@@ -443,7 +443,7 @@ impl Topology {
         }
         for (name, part) in self.study.parts() {
             if let Part::Algorithm(verdict) = part {
-                let said = verdict.clone().unwrap_or_else(|why| format!("It can't be run: {why}."));
+                let said = verdict.clone().unwrap_or_else(|refusal| format!("{}: {}.", refusal.meaning, refusal.why));
                 dropped.push(format!("{name}: {said}"));
             }
         }

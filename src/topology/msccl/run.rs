@@ -94,6 +94,18 @@ pub enum RunError {
     Unknown(String),
 }
 
+impl RunError {
+    /// What it means for an algorithm of this collective: a sentence without its full stop.
+    pub fn meaning(&self, collective: &str) -> String {
+        match self {
+            Self::Deadlock { .. } | Self::Count { .. } | Self::Unreceived { .. } => "It can't be run".to_owned(),
+            Self::Unwritten { .. } | Self::Wrong { .. } => format!("It does not compute its {collective}"),
+            Self::Unordered { .. } => format!("It does not always compute its {collective}"),
+            Self::Unknown(_) => "It can't be checked".to_owned(),
+        }
+    }
+}
+
 /// The input chunks that are summed in a value, as (rank, chunk), ascending.
 type Value = Vec<(u32, i64)>;
 

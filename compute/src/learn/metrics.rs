@@ -1,12 +1,14 @@
 //! How far predictions are from measurements.
 
-/// The coefficient of determination 1 − Σ(m−p)²/Σ(m−m̄)²; `None` for fewer than two points or constant
-/// measurements.
+/// The coefficient of determination 1 − Σ(m−p)²/Σ(m−m̄)²; `None` for fewer than two points, or for measurements that
+/// differ by no more than rounding.
 pub fn r2(pairs: &[(f64, f64)]) -> Option<f64> {
     let mean = pairs.iter().map(|(measured, _)| measured).sum::<f64>() / pairs.len() as f64;
     let spread: f64 = pairs.iter().map(|(measured, _)| (measured - mean) * (measured - mean)).sum();
     let error: f64 = pairs.iter().map(|(measured, predicted)| (measured - predicted) * (measured - predicted)).sum();
-    finite(1.0 - error / spread)
+    // A relative standard deviation of a billionth: times are measured with fewer digits.
+    let is_constant = spread <= 1e-18 * mean * mean * pairs.len() as f64;
+    finite(1.0 - error / spread).filter(|_| !is_constant)
 }
 
 /// The mean of |m − p|; `None` without pairs.
@@ -42,6 +44,9 @@ mod tests {
         assert_eq!(mean_absolute_percentage_error(&pairs), Some(25.0));
         assert_eq!(r2(&[]), None);
         assert_eq!(r2(&[(1.0, 1.0)]), None);
+        // The same ratio of different times.
+        assert_eq!(r2(&[(1.3, 1.0), (1.3 + 2e-16, 1.0), (1.3 - 2e-16, 1.0)]), None);
+        assert!(r2(&[(1.3, 1.3), (1.300_001, 1.3)]).is_some());
         assert_eq!(mean_absolute_error(&[]), None);
     }
 }

@@ -1259,15 +1259,15 @@ impl<'a> Follower<'a> {
         if pattern.contains(['?', '[']) || stars > 1 || value.len() > LONGEST && stars > 0 {
             return None;
         }
-        let cuts = value.char_indices().map(|(at, _)| at).chain([value.len()]);
+        let mut cuts = value.char_indices().map(|(at, _)| at).chain([value.len()]);
         let (start, end) =
             (|at: &usize| matches(&value[..*at], &pattern), |at: &usize| matches(&value[*at..], &pattern));
         Some(
             match (sign, is_longest) {
-                ('#', false) => &value[cuts.into_iter().find(start).unwrap_or(0)..],
-                ('#', true) => &value[cuts.filter(start).last().unwrap_or(0)..],
-                (_, false) => &value[..cuts.filter(end).last().unwrap_or(value.len())],
-                (_, true) => &value[..cuts.into_iter().find(end).unwrap_or(value.len())],
+                ('#', false) => &value[cuts.find(start).unwrap_or(0)..],
+                ('#', true) => &value[cuts.rev().find(start).unwrap_or(0)..],
+                (_, false) => &value[..cuts.rev().find(end).unwrap_or(value.len())],
+                (_, true) => &value[..cuts.find(end).unwrap_or(value.len())],
             }
             .to_owned(),
         )

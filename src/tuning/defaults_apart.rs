@@ -265,10 +265,10 @@ mod tests {
     #[test]
     fn nothing_is_deployed_that_ran_beside_one_of_two_defaults() {
         let random = &mut Stream::new(1);
-        // In the faster file the default is the best; pooled with the slower one it looks beaten.
-        let fast = rows(0, (100.0, 98.0), &[8], random);
+        // Of the gain over both defaults together a part is the state of the faster file.
+        let fast = rows(0, (100.0, 200.0), &[8], random);
         let slow = rows(1, (60.0, 50.0), &[4], random);
-        let (decisions, notes) = decided([fast.clone(), slow.clone()].concat(), &names(&["a.csv", "b.csv"]));
+        let (decisions, notes) = decided([fast, slow].concat(), &names(&["a.csv", "b.csv"]));
         let held = Decision::KeepDefault { reason: KeepReason::OtherState };
         assert_eq!(decisions, [held; 6]);
         assert_eq!(notes.len(), 1, "{notes:?}");

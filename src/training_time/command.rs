@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The keys of choices and the options that stand for them.
-const OPTIONS: [(&str, &str); 13] = [
+const OPTIONS: [(&str, &str); 14] = [
     ("e.gpu", "--gpu"),
     ("e.gpus", "--gpus"),
     ("e.sequence", "--sequence"),
@@ -18,6 +18,7 @@ const OPTIONS: [(&str, &str); 13] = [
     ("e.attention", "--attention"),
     ("e.gradients", "--gradients"),
     ("e.nccl", "--nccl"),
+    ("x.channels", "--channels"),
     ("e.price", "--price"),
     ("e.reserve", "--reserve"),
     ("e.schedule", "--schedule"),

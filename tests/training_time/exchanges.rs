@@ -12,6 +12,7 @@ use collectune::{
             given_layout::GivenLayout,
             listing,
             question::{EstimateSettings, Estimated},
+            stack::Stack,
         },
         models::known,
         samples::Communicator,
@@ -163,4 +164,24 @@ fn an_exchange_is_timed_by_the_cost_model_of_a_version_of_nccl() {
     let refused = |gpu: &str, nccl: &str| of(gpu, nccl).unwrap_err().to_string();
     assert!(refused("MI300X", "2.28.9").contains("is known for A100, H100, H200 and B200"));
     assert!(refused("H100", "2.31").contains("the cost model of NCCL 2.31 is not known"));
+}
+
+#[test]
+fn more_channels_cost_the_kernels_beside_exchanges() {
+    let step_us = |channels, stack| {
+        let layout = Some(GivenLayout { tensor: 8, micro_batch: 1, ..GivenLayout::default() });
+        let changes = Changes { channels, ..Changes::default() };
+        let settings = EstimateSettings { layout, changes, stack, ..EstimateSettings::default() };
+        let model = known("llama-3.1-8b").unwrap();
+        let answer = settings.answer(&model, &Catalogue::built_in(), &[], &[], |_| ControlFlow::Continue(())).unwrap();
+        (answer.step.time_us, answer.unchanged_us)
+    };
+    for stack in [Stack::MegatronCore, Stack::TorchTitan] {
+        let [none, few, many] = [0, 8, 32].map(|channels| step_us(Some(channels), stack).0);
+        // Each channel takes the same from what is hidden.
+        assert!(none < few && few < many, "{none} {few} {many}");
+        assert!(((many - none) / (few - none) - 4.0).abs() < 1e-6, "{none} {few} {many}");
+        let (changed, unchanged) = step_us(Some(8), stack);
+        assert!(changed == few && unchanged == Some(step_us(None, stack).0));
+    }
 }

@@ -47,6 +47,7 @@ use crate::{
         models::{self, KNOWN, MOST_PREDICTION_LAYERS, ModelFile, Transformer},
         read::TrainingFile,
         samples::Communicator,
+        step::listing::time,
         trace::Trace,
     },
     tuning::{
@@ -128,6 +129,11 @@ pub(in crate::cli) struct Estimate {
     /// of A100, H100, H200 and B200, within a node, and of H100 and H200 between nodes as well
     #[arg(long, value_name = "VERSION")]
     nccl: Option<Version>,
+
+    /// The channels of exchanges that kernels run beside, each of which takes a multiprocessor from them: what more
+    /// channels of a tuner file cost the kernels [default: a share of the time that published steps bear]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1024))]
+    channels: Option<u32>,
 
     /// Steps that were measured: a CSV with gpus, step_s and, where they differ from 1, tp, pp, cp, ep, micro_batch
     #[arg(long, value_name = "CSV", num_args = 1..)]
@@ -299,6 +305,7 @@ impl Estimate {
         settings.attention = self.attention;
         settings.gradient_bytes = self.gradients.or(settings.gradient_bytes);
         settings.nccl = self.nccl;
+        settings.changes.channels = self.channels;
         settings.price_per_gpu_hour = self.price;
         settings.collectives = measured(&self.collectives, &self.measured, &self.gpu)?;
         settings.reserve_gib = self.reserve;
@@ -316,6 +323,9 @@ impl Estimate {
         };
         let notes = [listing::warnings(&answer), listing::notes(&answer)].concat();
         terminal::say_notes(&notes);
+        terminal::say_notes(answer.unchanged_us.map(|before_us| {
+            format!("With --channels the step takes {} instead of {}", time(answer.step.time_us), time(before_us))
+        }));
         if self.json {
             return terminal::write_json(&json(&model, &answer));
         }

@@ -146,11 +146,15 @@ pub struct Changes {
     pub exchanges: [f64; 6],
     /// The factor on the kernels of layers, such as their slowdown beside collectives.
     pub operators: f64,
+    /// The channels of exchanges that kernels run beside: each takes a multiprocessor from them. `None`: as usual, a
+    /// twentieth of the exchange's time is lost where gradients and parameters are exchanged at once, and nothing where
+    /// they are layer by layer.
+    pub channels: Option<u32>,
 }
 
 impl Default for Changes {
     fn default() -> Self {
-        Self { exchanges: [1.0; 6], operators: 1.0 }
+        Self { exchanges: [1.0; 6], operators: 1.0, channels: None }
     }
 }
 

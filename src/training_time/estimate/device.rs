@@ -194,6 +194,11 @@ impl Device {
         })
     }
 
+    /// The share of its multiprocessors that exchanges beside kernels take, where their channels are said.
+    pub(super) fn share_of_channels(&self) -> Option<f64> {
+        self.changes.channels.map(|channels| (f64::from(channels) / self.multiprocessors).min(1.0))
+    }
+
     /// The newest kernel of attention that it runs: FlashAttention needs a GPU of 2020 or later, which has bf16.
     pub const fn newest_attention(&self) -> AttentionKernel {
         if self.has_bf16 { self.kernels.attention.kernel } else { AttentionKernel::Unfused }

@@ -692,7 +692,15 @@ impl StepQuestion<'_> {
         let [scatter, sum, gather, scatter_experts, sum_experts, gather_experts] =
             self.replica_exchanges().map(|exchange| self.device.exchange_times(&exchange));
         let (reduce, reduce_experts) = (scatter.plus(sum), scatter_experts.plus(sum_experts));
-        let beyond = |all: Times, beside_us: f64| all.scaled_to((all.total() - beside_us).max(0.0));
+        let beyond = |all: Times, beside_us: f64, lost: f64| {
+            let shown_us = (all.total() - beside_us).max(0.0);
+            // While an exchange is hidden, the kernels beside it have fewer multiprocessors.
+            let lost_us = match self.device.share_of_channels() {
+                Some(share) => share * (all.total() - shown_us),
+                None => lost * all.total(),
+            };
+            all.scaled_to(shown_us + lost_us)
+        };
         let pipeline = self.degrees.pipeline;
         if self.is_by_layer() {
             // Unit by unit: the gather of the next layer beside this one.
@@ -700,18 +708,16 @@ impl StepQuestion<'_> {
             let [again, again_experts] =
                 if self.stays_gathered() { [Times::default(); 2] } else { [gather, gather_experts] };
             let (back, back_experts) = (again.plus(reduce), again_experts.plus(reduce_experts));
-            let shown = beyond(gather, (forward.compute + forward.attention) / depth)
-                .plus(beyond(back, (backward.compute + backward.attention) / depth))
-                .plus(beyond(gather_experts, forward.experts / depth))
-                .plus(beyond(back_experts, backward.experts / depth));
+            let shown = beyond(gather, (forward.compute + forward.attention) / depth, 0.0)
+                .plus(beyond(back, (backward.compute + backward.attention) / depth, 0.0))
+                .plus(beyond(gather_experts, forward.experts / depth, 0.0))
+                .plus(beyond(back_experts, backward.experts / depth, 0.0));
             let once = shown.times(self.layers_of_stage()).plus(gather).plus(back);
             return once.times(if pipeline == 1 { micro_batches } else { 1.0 });
         }
         // Beside the first and the last micro-batch; a share of the bandwidth and of the multiprocessors is lost.
         let beside = (forward.total() + backward.total()) / f64::from(pipeline) * 0.7;
-        let shown = |all: Times, beside: f64, overlaps: bool| {
-            if overlaps { beyond(all, beside).plus(all.times(0.05)) } else { all }
-        };
+        let shown = |all: Times, beside: f64, overlaps: bool| if overlaps { beyond(all, beside, 0.05) } else { all };
         let reduced = [reduce, reduce_experts].map(|all| shown(all, beside, self.overlaps_reduce));
         let gathered = [gather, gather_experts].map(|all| shown(all, beside / 2.0, self.overlaps_gather));
         let reductions = self.reductions(micro_batches);

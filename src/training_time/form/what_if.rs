@@ -159,6 +159,9 @@ impl TrainingTime {
         let has_experts = model.is_some_and(Transformer::has_experts);
         let OtherTimes { factors, curves, operators } = other_times(form, model.is_some(), has_experts);
         settings.changes.operators = operators;
+        form.is_listed = model.is_some();
+        let field = Field::new("x.channels", "Channels of exchanges beside kernels", Control::text(&[]));
+        form.field(field.hinted("each takes a multiprocessor; empty as usual"), &mut settings.changes.channels);
         for ((of, factor), curves) in CURVES.iter().zip(factors).zip(curves) {
             settings.changes.exchanges[of.exchange as usize] = factor;
             for TypedCurve { over, mut points } in curves {

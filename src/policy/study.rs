@@ -251,8 +251,8 @@ impl PolicyStudy {
                 self.notes.extend(attributed.notes.iter().map(|note| format!("{name}: {note}")));
                 if attributed.how == Attribution::None {
                     self.notes.push(format!(
-                        "{name}: nothing says which arm ran: name it (--arm or *The logs* on the page: the arm of the whole file, \
-                         or arms that took turns and how many calls came before the first line)"
+                        "{name}: nothing says which arm ran: name it (the arm of the whole file, or arms that took turns and how \
+                         many calls came before the first line)"
                     ));
                 }
             } else {

@@ -133,7 +133,11 @@ impl Logs {
         let settings = self.settings(&logs, library)?;
         let mut study = PolicyStudy::new(logs);
         let studied = study.study(settings, &mut terminal::Bar::new())?;
-        terminal::say_notes(&studied.notes);
+        let with_option = |note: &String| match note.split_once("name it (the arm of the whole file, ") {
+            Some((before, after)) => format!("{before}name it (--arm LOG=ARM, the arm of the whole file, {after}"),
+            None => note.clone(),
+        };
+        terminal::say_notes(studied.notes.iter().map(with_option));
         Ok((study, studied))
     }
 

@@ -518,9 +518,8 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
     (Decision::Deploy(result.candidate.unwrap_or(0)), format!("{gain}, {sure}: deploy it."))
 }
 
-/// Why the gain of an arm can't be told from its turns, with the calls of a round; `None` where turns were drawn, or
-/// where `auto` and the arm have several places in a round and their calls differ by less than half of the gain from
-/// place to place.
+/// Why the gain of an arm can't be told from its turns, with the calls of a round: calls of `auto` or of the arm differ
+/// from one place in a round to another by half of the gain or more. `None` where they don't, or where turns were drawn.
 fn by_turns(pool: &Pool, summaries: &[Summary], candidate: usize, gain_pct: f64) -> Option<(usize, String)> {
     /// Of two equal places of an arm one in a thousand is called different.
     const CHANCE: f64 = 0.001;
@@ -534,8 +533,9 @@ fn by_turns(pool: &Pool, summaries: &[Summary], candidate: usize, gain_pct: f64)
             }
         }
         places.retain(|place| place.n >= LEAST_OF_PLACE);
+        // With one turn in a round nothing shows what the turn does: the caveat says so.
         if places.len() < 2 {
-            return Some((calls, format!("{} always has the same turn", pool.arms[arm])));
+            continue;
         }
         places.sort_by(|a, b| a.mean.total_cmp(&b.mean));
         let (low, high) = (places[0], places[places.len() - 1]);

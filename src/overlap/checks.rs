@@ -164,8 +164,8 @@ impl Check {
                 if *has_metrics { ", overlap and metrics" } else { " and overlap" }
             ),
             Self::SameTimes { rows, of } => format!(
-                "{} of {of} {} the name, durations and overlap of an earlier one, and other metrics: one run was profiled twice. \
-                 Rows of one launch are held out together, and count twice; leave one profile out",
+                "{} of {of} {} the name, durations and overlap of an earlier one, and other metrics: where one run was profiled \
+                 twice, these are the same launches. They are held out together, and count twice: leave one profile out",
                 count(*rows, "row"),
                 if *rows == 1 { "has" } else { "have" }
             ),

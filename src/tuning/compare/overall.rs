@@ -220,4 +220,34 @@ mod tests {
             assert!((more.ln_ratio - change).abs() < 0.015, "{change} {more:?}");
         }
     }
+
+    #[test]
+    fn the_error_of_the_level_is_about_that_by_which_it_errs() {
+        let found: Vec<MedianChange> = (0..200).filter_map(|seed| median_change(&sizes(seed, |_, _| 0.05))).collect();
+        let squares: f64 = found.iter().map(|level| (level.ln_ratio - 0.05) * (level.ln_ratio - 0.05)).sum();
+        let errs = (squares / 200.0).sqrt();
+        let told = found.iter().map(|level| level.error).sum::<f64>() / 200.0;
+        // Sizes and configurations both scatter for the same noise, so it is told somewhat larger.
+        assert!(found.len() == 200 && (1.0..2.0).contains(&(told / errs)), "{told} {errs}");
+        assert!((found[0].freedom - 16.0 * MAD_FREEDOM_SHARE).abs() < 1e-9, "{:?}", found[0]);
+        let few: Vec<SizeChanges> = sizes(1, |_, _| 0.05).into_iter().take(MIN_SIZES).collect();
+        assert_eq!(median_change(&few).unwrap().sizes, MIN_SIZES);
+        assert_eq!(median_change(&few[1..]), None);
+    }
+
+    #[test]
+    fn configurations_that_differ_make_the_level_less_certain() {
+        // Each launch is off at all of its sizes.
+        let found = median_change(&sizes(1, |arm, _| 0.02 * (f64::from(arm) - 9.5))).unwrap();
+        let alike = level(|_| 0.0);
+        assert!(found.error > 0.03 && alike.error < 0.005, "{found:?} {alike:?}");
+    }
+
+    #[test]
+    fn rounding_moves_the_level_as_much_as_a_size() {
+        let mut all = sizes(1, |_, _| 0.0);
+        all.iter_mut().flat_map(|size| &mut size.cells).for_each(|cell| cell.rounded = 0.02);
+        let found = median_change(&all).unwrap();
+        assert!((found.rounded - 0.02).abs() < 1e-12, "{found:?}");
+    }
 }

@@ -94,4 +94,22 @@ mod tests {
         assert_eq!(even.groups[0].sizes[3].measured[0].runs, SnapshotRuns::Each(vec![5.0, 5.0]));
         assert_eq!(levelled(&of(0.0, &runs)), None);
     }
+
+    #[test]
+    fn only_the_groups_whose_passes_differ_are_levelled() {
+        let runs = [vec![0.8, 1.0, 1.01], vec![8.0, 10.0, 10.1]];
+        let mut both = of(10.0, &runs);
+        both.groups.extend(of(0.0, &runs).groups);
+        let even = levelled(&both).unwrap();
+        assert_eq!(even.groups[1], both.groups[1]);
+        assert_ne!(even.groups[0], both.groups[0]);
+    }
+
+    #[test]
+    fn a_run_that_tells_nothing_does_not_shift_its_pass() {
+        let runs = [vec![0.8, 1.0, 1.01], vec![0.8, 1.0, 0.0], vec![0.8, 1.0, 1.01]];
+        let even = levelled(&of(10.0, &runs)).unwrap();
+        let SnapshotRuns::Each(runs) = &even.groups[0].sizes[2].measured[0].runs else { panic!() };
+        assert!(runs.iter().all(|run| (run - 1.0).abs() < 1e-9), "{runs:?}");
+    }
 }

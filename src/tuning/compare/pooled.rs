@@ -194,4 +194,33 @@ pub(super) mod tests {
         let few = SizeChanges { cells: sizes(1, |_, _| 0.0)[0].cells[..7].to_vec(), ..sizes(1, |_, _| 0.0)[0].clone() };
         assert_eq!(few.pooled(), None);
     }
+
+    #[test]
+    fn the_error_of_a_pooled_change_is_that_by_which_it_errs() {
+        let found: Vec<PooledChange> = (0..200).filter_map(|seed| sizes(seed, |_, _| 0.05)[0].pooled()).collect();
+        let squares: f64 = found.iter().map(|pooled| (pooled.ln_ratio - 0.05) * (pooled.ln_ratio - 0.05)).sum();
+        let errs = (squares / 200.0).sqrt();
+        let told = found.iter().map(PooledChange::error).sum::<f64>() / 200.0;
+        assert!(found.len() == 200 && (told / errs - 1.0).abs() < 0.2, "{told} {errs}");
+        // Twenty, of which a fifth is trimmed at either end.
+        assert_eq!(found[0].freedom, 11.0);
+        let spread = |errors: &[f32]| {
+            let squares: f64 = errors.iter().map(|error| f64::from(*error) * f64::from(*error)).sum();
+            (squares / errors.len() as f64).sqrt()
+        };
+        // Student's t with 11 degrees of freedom.
+        assert!((spread(&found[0].errors(0)) / found[0].error() - (11.0_f64 / 9.0).sqrt()).abs() < 0.05);
+        assert_ne!(found[0].errors(0), found[0].errors(1));
+    }
+
+    #[test]
+    fn rounding_moves_all_of_a_size_as_much_as_one_of_them() {
+        let mut size = sizes(1, |_, _| 0.0).remove(0);
+        size.cells.truncate(MIN_CELLS);
+        size.cells.iter_mut().zip(0_u32..).for_each(|(cell, n)| cell.rounded = 0.01 * f64::from(n));
+        assert!((size.rounded() - 0.035).abs() < 1e-12, "{}", size.rounded());
+        assert_eq!(size.pooled().unwrap().rounded, size.rounded());
+        size.cells.clear();
+        assert_eq!(size.rounded(), 0.0);
+    }
 }

@@ -280,4 +280,52 @@ mod tests {
         let counts = [alarms(false), alarms(true)];
         assert!(counts.iter().all(|count| *count <= 8), "{counts:?}");
     }
+
+    #[test]
+    fn the_interval_of_a_named_change_holds_it_and_allows_for_rounding() {
+        let with = |rounded: f64| {
+            let mut all = sizes(2, |c, _| if c == 7 { -0.1 } else { 0.0 });
+            all.iter_mut().flat_map(|size| &mut size.cells).for_each(|cell| cell.rounded = rounded);
+            let is_beyond =
+                |interval: &ChangeInterval| interval.ln_ratio.abs() > interval.half_width.unwrap_or(f64::INFINITY);
+            let [named] = relative_changes(&all, 0.04, is_beyond)[..] else { panic!() };
+            named
+        };
+        let exact = with(0.0);
+        let (low, high) = exact.interval_pct;
+        let change = super::super::pct(-0.1);
+        assert!(low < exact.relative_pct && exact.relative_pct < high && high < 0.0, "{exact:?}");
+        assert!((low..high).contains(&change) && (exact.relative_pct - change).abs() < 2.0, "{exact:?}");
+        // Both the configuration and those beside it may be off by a digit.
+        let rounded = with(0.01);
+        let width = |named: &RelativeChange| {
+            let (low, high) = named.interval_pct;
+            crate::math::ln((1.0 + high / 100.0) / (1.0 + low / 100.0))
+        };
+        assert!((width(&rounded) - width(&exact) - 0.04).abs() < 1e-6, "{rounded:?} {exact:?}");
+    }
+
+    #[test]
+    fn sizes_with_too_few_configurations_and_campaigns_without_any_name_nothing() {
+        assert_eq!(named(&[]), []);
+        let mut few = sizes(2, |c, _| if c == 3 { -0.3 } else { 0.0 });
+        few.iter_mut().for_each(|size| size.cells.truncate(MIN_CELLS));
+        assert_eq!(named(&few), [(Some(3), 4096, 16)]);
+        few.iter_mut().for_each(|size| size.cells.truncate(MIN_CELLS - 1));
+        assert_eq!(named(&few), []);
+    }
+
+    #[test]
+    fn each_of_several_changes_is_named() {
+        let changed = |c: u32, size: usize| match (c, size) {
+            (3, _) => -0.2,
+            (7, 4..8) => 0.3,
+            (7, 12..16) => -0.3,
+            _ => 0.0,
+        };
+        let mut found = named(&sizes(2, changed));
+        found.sort_by_key(|(channels, first, _)| (*channels, *first));
+        let expected = [(Some(3), 4096, 16), (Some(7), 4096 << 4, 4), (Some(7), 4096 << 12, 4)];
+        assert_eq!(found, expected);
+    }
 }

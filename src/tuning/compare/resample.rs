@@ -84,3 +84,83 @@ fn error_of_median(runs: &[f64]) -> f64 {
     let squares: f64 = runs.iter().map(|run| (run - mean) * (run - mean)).sum();
     MEDIAN_ERROR_FACTOR * (squares / (n - 1.0) / n).sqrt()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{super::pooled::tests::sizes, *};
+
+    /// Changes of twenty arms at sixteen sizes, all slower after, whose three runs before and four after have these
+    /// deviations.
+    fn slower(before: f64, after: f64) -> Vec<SizeChanges> {
+        let mut stream = Stream::new(3);
+        let mut sizes = sizes(1, |_, _| -0.3);
+        for cell in sizes.iter_mut().flat_map(|size| &mut size.cells) {
+            let mut runs = |n, deviation: f64| (0..n).map(|_| deviation * stream.normal()).collect::<Vec<f64>>();
+            cell.residuals = [runs(3, before), runs(4, after)];
+        }
+        sizes
+    }
+
+    fn arms(sizes: &[SizeChanges]) -> Vec<MeasuredArm> {
+        sizes[0].cells.iter().map(|cell| cell.arm).collect()
+    }
+
+    fn deviation(values: &[f64]) -> f64 {
+        (values.iter().map(|value| value * value).sum::<f64>() / values.len() as f64).sqrt()
+    }
+
+    #[test]
+    fn between_campaigns_that_are_drawn_nothing_changed_but_the_runs() {
+        for (before, after) in [(0.02, 0.0), (0.0, 0.02), (0.02, 0.04)] {
+            let measured = slower(before, after);
+            let arms = arms(&measured);
+            let launches = LaunchResiduals::new(&measured, &arms);
+            let mut stream = Stream::new(7);
+            let drawn: Vec<SizeChanges> =
+                (0..20).flat_map(|_| launches.resampled(&measured, &arms, &mut stream)).collect();
+            assert!(drawn.iter().zip(&measured).all(|(drawn, of)| drawn.workload == of.workload));
+            let cells = || drawn.iter().flat_map(|size| &size.cells);
+            assert_eq!(cells().count(), 20 * 16 * 20);
+            let changes: Vec<f64> = cells().map(|cell| cell.ln_ratio).collect();
+            let mean = changes.iter().sum::<f64>() / changes.len() as f64;
+            assert!(mean.abs() < 0.004, "{mean}");
+            // The variances of the medians of three and of four normal numbers are 0.449 and 0.298.
+            let expected = (0.449 * before * before + 0.298 * after * after).sqrt();
+            assert!((deviation(&changes) / expected - 1.0).abs() < 0.1, "{} {expected}", deviation(&changes));
+            let told = deviation(&cells().map(|cell| cell.error).collect::<Vec<_>>());
+            assert!((told / expected - 1.0).abs() < 0.2, "{told} {expected}");
+        }
+    }
+
+    #[test]
+    fn a_launch_keeps_what_its_sizes_share() {
+        // Every run of a launch is off by the same at all sizes.
+        let mut measured = slower(0.0, 0.0);
+        let mut stream = Stream::new(5);
+        let off: Vec<f64> = (0..20 * 3).map(|_| stream.normal()).collect();
+        for size in &mut measured {
+            for (arm, cell) in size.cells.iter_mut().enumerate() {
+                cell.residuals = [off[arm * 3..arm * 3 + 3].to_vec(), vec![0.0; 3]];
+            }
+        }
+        let arms = arms(&measured);
+        let drawn = LaunchResiduals::new(&measured, &arms).resampled(&measured, &arms, &mut stream);
+        for size in &drawn {
+            assert!(size.cells.iter().zip(&drawn[0].cells).all(|(cell, first)| cell.ln_ratio == first.ln_ratio));
+        }
+        let some: Vec<f64> = drawn[0].cells.iter().map(|cell| cell.ln_ratio).collect();
+        assert!(some.iter().any(|change| *change != some[0]), "{some:?}");
+    }
+
+    #[test]
+    fn what_has_no_runs_of_its_own_does_not_change() {
+        let mut measured = slower(0.02, 0.02);
+        measured[3].cells[5].residuals = [vec![], vec![]];
+        measured[4].cells.remove(5);
+        let arms = arms(&measured);
+        let drawn = LaunchResiduals::new(&measured, &arms).resampled(&measured, &arms, &mut Stream::new(1));
+        assert_eq!((drawn[3].cells[5].ln_ratio, drawn[3].cells[5].error), (0.0, 0.0));
+        assert_eq!(drawn[4].cells.len(), 19);
+        assert!(drawn.iter().flat_map(|size| &size.cells).all(|cell| cell.ln_ratio.is_finite()));
+    }
+}

@@ -114,4 +114,42 @@ mod tests {
         all.append(&mut others);
         assert_eq!(found(&all, 0.01), [0, 0, 2, 2]);
     }
+
+    #[test]
+    fn a_channel_that_has_enough_to_do_is_used_as_planned() {
+        let one_and_two = |size_bytes| found(&points(size_bytes, &[(1, 1.0), (2, 1.0)], Evidence::Planned), 0.01);
+        assert_eq!(one_and_two(BYTES_PER_CHANNEL), [0, 0]);
+        assert_eq!(one_and_two(BYTES_PER_CHANNEL + 1), [0, 1]);
+        assert_eq!(one_and_two(2 * BYTES_PER_CHANNEL), [0, 1]);
+    }
+
+    #[test]
+    fn one_count_that_was_executed_keeps_those_below_it_apart() {
+        let mut some = points(65536, &CURVE, Evidence::Planned);
+        some[4].evidence = Evidence::Executed;
+        assert_eq!(found(&some, 0.01), [0, 1, 2, 3, 4, 5]);
+        some[4].evidence = Evidence::Planned;
+        some[2].evidence = Evidence::Executed;
+        assert_eq!(found(&some, 0.01), [0, 1, 2, 3, 3, 3]);
+    }
+
+    #[test]
+    fn medians_are_the_same_within_their_errors_and_within_a_printed_digit() {
+        let apart = |ln_ratio: f64, repeats: u32, deviation: f64| {
+            let mut both = points(4096, &[(1, 100.0), (2, 100.0 * crate::math::exp(ln_ratio))], Evidence::Planned);
+            both.iter_mut().for_each(|point| point.repeats = repeats);
+            found(&both, deviation) != [0, 0]
+        };
+        // Each lies off their middle by half of it: 2.5 standard errors of a median of 9 runs are 1 %, of 4 runs 1.6 %.
+        assert_eq!([0.018, 0.022, 0.033].map(|ln_ratio| apart(ln_ratio, 9, 0.01)), [false, true, true]);
+        assert_eq!([0.018, 0.029, 0.033].map(|ln_ratio| apart(ln_ratio, 4, 0.01)), [false, false, true]);
+        // Not more than 3 %, however noisy.
+        assert_eq!([0.058, 0.062].map(|ln_ratio| apart(ln_ratio, 1, 0.5)), [false, true]);
+        // Without known noise only what is equal, or a digit apart as it was printed.
+        let without = |busbw: [f64; 2]| found(&points(4096, &[(1, busbw[0]), (2, busbw[1])], Evidence::Planned), 0.0);
+        assert_eq!(without([1.23456, 1.23456]), [0, 0]);
+        assert_eq!(without([1.23456, 1.23457]), [0, 1]);
+        assert_eq!(without([0.05, 0.06]), [0, 0]);
+        assert_eq!(without([0.05, 0.08]), [0, 1]);
+    }
 }

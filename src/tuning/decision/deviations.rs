@@ -305,3 +305,151 @@ fn residuals(
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        math::exp,
+        tuning::{
+            aggregate::Target,
+            read::{Asked, Evidence, Row, RowMarks, Sample},
+        },
+    };
+
+    const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
+
+    fn workload(size_bytes: u64) -> Workload {
+        Workload { collective: Collective::Broadcast, scale: SCALE, size_bytes }
+    }
+
+    fn row(size_bytes: u64, channels: u32, busbw_gbps: f64, repeats: u32, spread_pct: Option<f64>) -> Row {
+        Row {
+            file: 0,
+            line: 0,
+            workload: workload(size_bytes),
+            ran: Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels },
+            in_place: Some(Sample { time_us: None, busbw_gbps }),
+            out_of_place: None,
+            repeats,
+            spread_pct,
+            kind: RunKind::Asked,
+            marks: RowMarks::default(),
+            asked: Asked::default(),
+            evidence: Evidence::default(),
+            origin: 0,
+        }
+    }
+
+    /// Three runs of each of some configurations, whose ln busbw has this standard deviation in each three.
+    fn threes(size_bytes: u64, configurations: u32, deviation: f64) -> Vec<Row> {
+        let run = |channels: u32, off: f64| row(size_bytes, channels, 123.456 * exp(off * deviation), 1, None);
+        (1..=configurations).flat_map(|channels| [-1.0, 0.0, 1.0].map(|off| run(channels, off))).collect()
+    }
+
+    fn noise(mut rows: Vec<Row>) -> (Runs, Deviations) {
+        rows.iter_mut().zip(1..).for_each(|(row, line)| row.line = line);
+        let runs = Runs::new(rows, Target::Time);
+        let deviations = Deviations::new(&runs, &Screened::default());
+        (runs, deviations)
+    }
+
+    fn assert_near(found: f64, expected: f64) {
+        assert!((found / expected - 1.0).abs() < 1e-6, "{found} instead of {expected}");
+    }
+
+    #[test]
+    fn the_noise_of_a_size_is_that_of_its_runs_and_of_those_of_its_neighbours() {
+        let sizes = [0.01, 0.01, 0.01, 0.05, 0.05];
+        let rows = sizes.iter().zip(0..).flat_map(|(deviation, doubling)| threes(4096 << doubling, 10, *deviation));
+        let (_, deviations) = noise(rows.collect());
+        let at = |doubling: u32| deviations.at(&workload(4096 << doubling)).unwrap();
+        assert_eq!((at(1).basis, at(1).pooled.freedom()), (NoiseBasis::Repeats, 60.0));
+        assert_near(at(1).pooled.deviation(), 0.01);
+        assert_near(at(2).pooled.deviation(), ((2.0 * 0.01 * 0.01 + 0.05 * 0.05) / 3.0_f64).sqrt());
+        assert_near(at(4).pooled.deviation(), 0.05);
+        let near: Vec<Workload> = deviations.neighbours(&workload(8192)).collect();
+        assert_eq!(near, [4096, 8192, 16_384].map(workload));
+        assert!(deviations.at(&Workload { collective: Collective::Reduce, ..workload(8192) }).is_none());
+    }
+
+    #[test]
+    fn where_few_runs_tell_the_noise_the_nearest_sizes_are_added_until_enough_do() {
+        // One configuration has two degrees of freedom at each size: ten sizes are enough.
+        let rows = (0..16).flat_map(|doubling| threes(4096 << doubling, 1, if doubling < 10 { 0.01 } else { 0.05 }));
+        let (_, deviations) = noise(rows.collect());
+        let at = |doubling: u32| deviations.at(&workload(4096 << doubling)).unwrap().pooled;
+        assert_eq!((at(0).freedom(), at(15).freedom()), (20.0, 20.0));
+        assert_near(at(0).deviation(), 0.01);
+        assert_near(at(15).deviation(), ((6.0 * 0.05 * 0.05 + 4.0 * 0.01 * 0.01) / 10.0_f64).sqrt());
+    }
+
+    #[test]
+    fn medians_tell_the_noise_by_their_spreads_and_single_rows_by_nothing() {
+        // The range of three normal numbers is 1.693 deviations on average, and prints in digits of 0.01 GB/s.
+        let of_spreads = |busbw_gbps| {
+            let rows = (1..=10).map(|channels| row(4096, channels, busbw_gbps, 3, Some(5.0))).collect();
+            let (_, deviations) = noise(rows);
+            let noise = deviations.at(&workload(4096)).unwrap();
+            assert_eq!((noise.basis, noise.pooled.freedom()), (NoiseBasis::Spreads, 20.0));
+            noise.pooled.deviation()
+        };
+        assert!((of_spreads(400.0) / (ln(1.05) / 1.693) - 1.0).abs() < 1e-3);
+        let rounded = 0.41 * 0.01 / 0.05;
+        assert_near(of_spreads(0.05), (ln(1.05) * ln(1.05) + rounded * rounded).sqrt() / 1.693);
+        // Neither single rows nor medians without a spread do.
+        let silent = |repeats| (1..=10).map(|channels| row(4096, channels, 5.0, repeats, None)).collect();
+        assert!(noise(silent(1)).1.at(&workload(4096)).is_none());
+        assert!(noise(silent(3)).1.at(&workload(4096)).is_none());
+        // A place of single runs and of a median counts the runs of both, and the median tells.
+        let mut both = threes(4096, 1, 0.01);
+        both.push(row(4096, 1, 123.456, 5, Some(2.0)));
+        let (runs, deviations) = noise(both);
+        let own = runs.places().map(|(_, first, _)| deviations.own(first)).next().unwrap();
+        assert_eq!((own.runs, own.variance.freedom(), own.is_of_runs), (8, 4.0, false));
+    }
+
+    #[test]
+    fn what_is_noisier_than_the_others_everywhere_is_expected_to_be_so() {
+        // Nine configurations are steady, one is four times as noisy, at each of six sizes.
+        let rows = (0..6).flat_map(|doubling| {
+            let mut rows = threes(4096 << doubling, 9, 0.01);
+            let noisy = threes(4096 << doubling, 1, 0.04).into_iter();
+            rows.extend(noisy.map(|row| Row { ran: Configuration { channels: 32, ..row.ran }, ..row }));
+            rows
+        });
+        let (runs, deviations) = noise(rows.collect());
+        let at = |channels: u32| {
+            let ran = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels };
+            let (_, first, _) = runs.of(&workload(16_384), RunKind::Asked, ran).unwrap();
+            deviations.own(first)
+        };
+        // All together have 2.5 times the variance of a steady one; each share counts two degrees of freedom of 1.
+        let shares = [1, 32].map(|channels| at(channels).share.unwrap());
+        assert_near(shares[0], (2.0 + 12.0 * 0.4) / 14.0);
+        assert_near(shares[1], (2.0 + 12.0 * 6.4) / 14.0);
+        let pooled = deviations.at(&workload(16_384)).unwrap().pooled;
+        assert_near(pooled.deviation(), 0.01 * 2.5_f64.sqrt());
+        // Without runs of its own, what ran has its share of the noise of all.
+        let without = OwnSpread { variance: PooledVariance::default(), ..at(32) };
+        assert_near(pooled.moderated(without).deviation(), pooled.deviation() * shares[1].sqrt());
+        assert_eq!(pooled.moderated(without).freedom(), pooled.freedom());
+        // Its own runs count as half, since there are as many degrees of freedom as are taken for known.
+        let moderated = pooled.moderated(at(32));
+        let usual = pooled.deviation() * pooled.deviation() * shares[1];
+        assert_near(moderated.deviation(), (0.5 * usual + 0.5 * 0.04 * 0.04).sqrt());
+        assert_near(moderated.freedom(), 1.0 / (0.25 / 2.0 + 0.25 / pooled.freedom()));
+        // Three times as many runs at the neighbouring sizes count as three quarters.
+        let with_neighbours = at(32).with_neighbours([at(32), at(32)].into_iter());
+        assert_eq!((with_neighbours.variance.freedom(), with_neighbours.runs), (6.0, 3));
+        assert_near(pooled.moderated(with_neighbours).deviation(), (0.25 * usual + 0.75 * 0.04 * 0.04).sqrt());
+        // A noise that is known from elsewhere is not moderated.
+        assert_near(deviations.known(0.1).pooled.moderated(at(32)).deviation(), 0.1);
+    }
+
+    #[test]
+    fn runs_that_never_differ_have_a_smallest_noise() {
+        let (_, deviations) = noise(threes(4096, 10, 0.0));
+        assert_eq!(deviations.at(&workload(4096)).unwrap().pooled.deviation(), MIN);
+    }
+}

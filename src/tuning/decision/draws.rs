@@ -121,4 +121,32 @@ mod tests {
         assert!((t(4.0) - 2.13).abs() < 0.2, "{}", t(4.0));
         assert!((t(1e9) - 1.645).abs() < 0.1, "{}", t(1e9));
     }
+
+    #[test]
+    fn a_quantile_is_the_smallest_value_that_so_many_do_not_exceed() {
+        let of = |share| quantile(&[3.0, 1.0, 2.0, 4.0], share);
+        assert_eq!([0.0, 0.2, 0.5, 0.51, 0.75, 1.0].map(of), [1.0, 1.0, 2.0, 3.0, 3.0, 4.0]);
+        assert_eq!(quantile(&[], 0.5), 0.0);
+    }
+
+    #[test]
+    fn no_other_median_shares_the_errors_of_the_default() {
+        let draws = Draws::new(&[], &[1]);
+        let of_default: Vec<f32> = draws.errors(1, 0).collect();
+        for column in 1..4 * COLUMNS {
+            let errors: Vec<f32> = draws.errors(1, column).collect();
+            assert!(errors.len() == ROUNDS && errors != of_default, "{column}");
+        }
+    }
+
+    #[test]
+    fn medians_of_skewed_residuals_err_to_both_sides_alike() {
+        let draws = Draws::new(&[-0.5, -0.5, -0.5, -0.5, 2.0], &[3]);
+        let errors: Vec<f32> = (0..COLUMNS).flat_map(|column| draws.errors(3, column)).collect();
+        let mean = errors.iter().map(|error| f64::from(*error)).sum::<f64>() / errors.len() as f64;
+        assert!(mean.abs() < 1e-4, "{mean}");
+        // Two of three are the far one with a probability of 0.104.
+        let far = errors.iter().filter(|error| **error > 1.0).count() as f64 / errors.len() as f64;
+        assert!((far - 0.104).abs() < 0.01, "{far}");
+    }
 }

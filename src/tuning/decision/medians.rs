@@ -202,3 +202,19 @@ pub fn more_runs(margin: f64, wanted: f64, runs: [u32; 2]) -> Option<u32> {
     let now = weight(0);
     (1..=MAX_MORE_RUNS).find(|more| margin * (weight(*more) / now).sqrt() < wanted)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_fall_with_the_root_of_the_runs() {
+        // Half of the margin takes four times the runs, 9 more each; a little less takes one more.
+        assert_eq!([1.01, 0.99].map(|wanted| more_runs(2.0, wanted, [3, 3])), [Some(9), Some(10)]);
+        assert_eq!(more_runs(2.0, 1.99, [3, 3]), Some(1));
+        // The side with fewer runs has most of the error.
+        assert_eq!(more_runs(2.0, 1.6, [1, 50]), Some(1));
+        assert_eq!(more_runs(2.0, 1.6, [10, 50]), Some(7));
+        assert_eq!([0.3, 0.2, 0.0, -1.0].map(|wanted| more_runs(2.0, wanted, [1, 1])), [Some(44), None, None, None]);
+    }
+}

@@ -66,4 +66,16 @@ mod tests {
         }
         assert!(below(0.005).is_finite() && above(f64::NAN) == 0.0);
     }
+
+    #[test]
+    fn what_rounding_brings_is_that_of_a_number_anywhere_between_the_halves() {
+        let (low, high) = range(0.05);
+        let within: Vec<f64> = (0..1000).map(|step| low + (high - low) * (f64::from(step) + 0.5) / 1000.0).collect();
+        let squares: f64 = within.iter().map(|value| (value / 0.05 - 1.0) * (value / 0.05 - 1.0)).sum();
+        let spread = (squares / 1000.0).sqrt();
+        assert!((deviation(0.05) / spread - 1.0).abs() < 1e-3, "{} {spread}", deviation(0.05));
+        // A range is the difference of two such numbers.
+        assert!((of_range(0.05) / spread - std::f64::consts::SQRT_2).abs() < 0.02, "{}", of_range(0.05));
+        assert_eq!((either_side(0.05), either_side(0.0523)), (below(0.05), 0.0));
+    }
 }

@@ -202,4 +202,36 @@ mod tests {
         let half = there([0.05, 0.050_01], 2048).unwrap();
         assert!((half.rounded()[0] - ln(1.1) / 2.0).abs() < 1e-9, "{half:?}");
     }
+
+    #[test]
+    fn a_gain_of_just_the_smallest_that_is_asked_for_is_too_small() {
+        let default = Some(DefaultBusbw::Between { busbw_gbps: 10.0, rounded: [0.0; 2] });
+        let decision = |choice, minimum| unmeasured(choice, default, &confidence(minimum));
+        let gain = decision(expected(12.0, 0.0), 0.0).1.unwrap();
+        assert_eq!(gain.low_pct, gain.high_pct);
+        assert_eq!(decision(expected(12.0, 0.0), gain.pct).0, keep(KeepReason::TooSmall));
+        assert_eq!(decision(expected(10.05, 0.0), 5.0).0, keep(KeepReason::TooSmall));
+        assert_eq!(decision(expected(10.0, 0.0), 0.0).0, keep(KeepReason::NotFaster));
+        // Nothing can be said of a gain over nothing.
+        let nothing = Some(DefaultBusbw::Between { busbw_gbps: 0.0, rounded: [0.0; 2] });
+        assert_eq!(unmeasured(expected(12.0, 0.1), nothing, &confidence(0.0)), (Decision::MeasureFirst, None));
+    }
+
+    #[test]
+    fn a_measured_gain_is_deployed_or_told_why_not() {
+        let decided = |pct: f64, low_pct: f64, rounded: f64, same: bool| {
+            let gain = Gain { pct, low_pct, high_pct: 2.0 * pct, level: 0.9, basis: NoiseBasis::Repeats };
+            decide(&gain, rounded, same, &confidence(1.0))
+        };
+        assert_eq!(decided(3.0, 1.1, 0.0, false), Decision::Deploy);
+        assert_eq!(decided(3.0, 1.1, 0.0, true), Decision::Deploy);
+        assert_eq!(decided(3.0, 1.0, 0.0, false), keep(KeepReason::TooSmall));
+        assert_eq!(decided(3.0, 0.5, 0.0, true), keep(KeepReason::Same));
+        assert_eq!(decided(0.5, 0.4, 0.0, false), keep(KeepReason::TooSmall));
+        assert_eq!(decided(0.5, 0.0, 0.0, false), keep(KeepReason::Uncertain));
+        assert_eq!(decided(0.0, -1.0, 0.5, false), keep(KeepReason::NotFaster));
+        // The interval reaches down to −2 %, of which rounding explains 2 %, or 4 %.
+        assert_eq!(decided(3.0, -2.0, 0.02, false), keep(KeepReason::Uncertain));
+        assert_eq!(decided(3.0, -2.0, 0.04, false), keep(KeepReason::Rounded));
+    }
 }

@@ -135,3 +135,32 @@ pub struct OutOfPlaceCheck {
     /// Whether it has the other sign than the in-place gain, and differs from it by more than noise explains.
     pub contradicts: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::{Stream, median};
+
+    #[test]
+    fn nine_of_ten_new_runs_lie_within_the_half_width() {
+        let noise = Noise {
+            spread_pct: 5.0,
+            repeats: 5,
+            default_repeats: 5,
+            visible_gain_pct: 5.0,
+            more_runs: MoreRuns::Decided,
+        };
+        let mut stream = Stream::new(1);
+        let mut run = || ln(1.05) * stream.normal();
+        for (repeats, tolerance) in [(5, 0.015), (40, 0.01)] {
+            let half_width = noise.half_width_90(repeats);
+            let mut is_within = || {
+                let mut runs: Vec<f64> = (0..repeats).map(|_| run()).collect();
+                median(&mut runs).is_some_and(|middle| (run() - middle).abs() <= half_width)
+            };
+            let within = f64::from((0..20_000).map(|_| u32::from(is_within())).sum::<u32>()) / 20_000.0;
+            assert!((within - 0.9).abs() < tolerance, "{repeats}: {within}");
+        }
+        assert_eq!(noise.half_width_90(0), noise.half_width_90(1));
+    }
+}

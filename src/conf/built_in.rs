@@ -219,4 +219,16 @@ mod tests {
             assert!(told.contains(expected), "{text}: {told}");
         }
     }
+
+    #[test]
+    fn the_last_table_of_a_gpu_has_all_that_there_is() {
+        let may = TABLES.each_ref().map(|of| Table { of, version: None }.may_have_more());
+        assert_eq!(may, [true, false]);
+    }
+
+    #[test]
+    fn rows_are_those_of_all_tables() {
+        let of_tables: usize = TABLES.iter().map(|of| of.rows.len()).sum();
+        assert_eq!((rows(Reader::Rccl).len(), rows(Reader::Ncclx).len()), (of_tables, 0));
+    }
 }

@@ -65,3 +65,41 @@ impl fmt::Display for Interval {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_the_numbers_that_they_contain() {
+        let ends = -2..=2_i64;
+        let all = || ends.clone().flat_map(|min| ends.clone().map(move |max| Interval { min, max }));
+        let numbers = |of: Interval| (-3..=3).filter(|number| of.contains(*number)).collect::<Vec<i64>>();
+        for one in all() {
+            assert_eq!(numbers(one), (one.min..=one.max).collect::<Vec<_>>());
+            assert_eq!(one.is_empty(), numbers(one).is_empty(), "{one:?}");
+            for other in all().filter(|other| !other.is_empty() && !one.is_empty()) {
+                let meets = numbers(one).iter().any(|number| other.contains(*number));
+                let holds = numbers(other).iter().all(|number| one.contains(*number));
+                assert_eq!((one.meets(other), one.holds(other)), (meets, holds), "{one:?} {other:?}");
+            }
+        }
+        assert!(Interval::ANY.holds(Interval::only(i64::MIN)) && Interval::ANY.meets(Interval::only(i64::MAX)));
+        assert!(Interval::NONE.is_empty());
+        assert_eq!([-1, 0, 5].map(Interval::of_c), [Interval::ANY, Interval::only(0), Interval::only(5)]);
+    }
+
+    #[test]
+    fn only_one_number_that_is_not_negative_is_a_count() {
+        let count = |min, max| Interval { min, max }.count();
+        assert_eq!([count(8, 8), count(0, 0), count(-1, -1), count(2, 4)], [Some(8), Some(0), None, None]);
+    }
+
+    #[test]
+    fn ncclx_reads_what_is_written() {
+        let written = |min, max| Interval { min, max }.to_string();
+        assert_eq!(written(i64::MIN, i64::MAX), "*");
+        assert_eq!([written(8, 8), written(2, 4)], ["8", "[2,4]"]);
+        assert_eq!([written(i64::MIN, 4), written(2, i64::MAX)], ["(,4]", "[2,)"]);
+    }
+}

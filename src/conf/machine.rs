@@ -179,4 +179,18 @@ mod tests {
             assert_eq!(version(text).is_from(since), is_from, "{text}");
         }
     }
+
+    #[test]
+    fn a_device_tells_its_gpu_by_one_of_its_words() {
+        let of = |name: &str| Gpu::of_device(name);
+        assert_eq!(of("NVIDIA H100 80GB HBM3"), Some(("h100", Gpu::Sm(90))));
+        assert_eq!(of("NVIDIA A100-SXM4-80GB"), Some(("a100", Gpu::Sm(80))));
+        assert_eq!([of("NVIDIA"), of("H1000"), of("")], [None; 3]);
+    }
+
+    #[test]
+    fn a_compute_capability_has_two_digits_or_three() {
+        let is_read = |text: &str| text.parse::<Gpu>().is_ok();
+        assert_eq!(["sm_9", "sm_10", "sm_999", "sm_1000"].map(is_read), [false, true, true, false]);
+    }
 }

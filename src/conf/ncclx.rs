@@ -497,4 +497,33 @@ mod tests {
             assert!(!is_ncclx(text.as_bytes()), "{text}");
         }
     }
+
+    #[test]
+    fn brackets_within_brackets_keep_their_commas() {
+        let read = fields(b"[(1,2),[3,4],5],(6,7),8");
+        assert_eq!(read, [&b"[(1,2),[3,4],5]"[..], b"(6,7)", b"8"]);
+        assert_eq!(fields(b"),1"), [&b")"[..], b"1"]);
+    }
+
+    #[test]
+    fn one_line_or_rule_in_the_grammar_of_ncclx_tells_a_file() {
+        for text in [
+            "allreduce,what,ever\nallreduce,*,ring,ll128,-1,2,8\n",
+            "{\"rules\": [{\"other\": {}}, {\"config\": {}}]}",
+            "{\"rules\": [{\"other\": {}, \"filter\": {}}]}",
+        ] {
+            assert!(is_ncclx(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "alltoall,*,ring,ll128,-1,2,8\n",
+            "allreduce,*,ring,ll128,-1,2\n",
+            "allreduce,*,rnig,ll128,-1,2,8\n",
+            "allreduce,*,ring,ll256,-1,2,8\n",
+            "collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes\n",
+            "what,bytesPerRank,algorithm,protocol,channels,nNodes,nLocalRanks\n",
+        ] {
+            assert!(!is_ncclx(text.as_bytes()), "{text}");
+        }
+        assert!(!is_ncclx(b"{\"rules\": [{\"filter\": \"\xFF\"}]}"), "no UTF-8");
+    }
 }

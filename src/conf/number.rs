@@ -105,4 +105,10 @@ mod tests {
         }
         assert!(atoi(b"4294967297").overflows && !atoi(b"-2147483648").overflows);
     }
+
+    #[test]
+    fn the_largest_numbers_do_not_overflow() {
+        assert!(!strtoull(b"18446744073709551615").overflows && !strtoull(b"-18446744073709551615").overflows);
+        assert!(!atoi(b"2147483647").overflows && atoi(b"2147483648").overflows && atoi(b"-2147483649").overflows);
+    }
 }

@@ -142,3 +142,37 @@ impl Reader {
         Self::ALL.iter().copied().find(|reader| reader.key() == key)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conf::{read, write::channels_of_library};
+
+    #[test]
+    fn readers_are_found_by_their_keys() {
+        for reader in Reader::ALL {
+            assert_eq!(Reader::parse(reader.key()), Some(*reader));
+            assert!(!reader.name().is_empty());
+        }
+        assert_eq!([Reader::parse(""), Reader::parse("nccl")], [None; 2]);
+    }
+
+    #[test]
+    fn every_reader_has_a_number_that_leaves_the_channels_to_the_library() {
+        for reader in Reader::OF_CONF {
+            let line = format!("allreduce,0,1,ring,ll,{},1,1\n", channels_of_library(*reader));
+            let [rule] = read(line.as_bytes(), *reader)[..] else { panic!("{reader:?}") };
+            assert_eq!(rule.requested_channels(*reader), Channels::Library, "{reader:?}");
+        }
+    }
+
+    #[test]
+    fn what_readers_do_with_unknown_words_differs() {
+        let conf = b"allreduce,0,1,-1,-1,4,1,1\nalltoall,0,1,ring,ll,4,1,1\n\n";
+        let read = |reader| read(conf, reader).iter().map(|rule| (rule.algorithm, rule.channels)).collect::<Vec<_>>();
+        let ring = Some(crate::collective::Algorithm::Ring);
+        assert_eq!([read(Reader::Example), read(Reader::DnTuner)], [[(ring, 4), (ring, 4)], [(None, 4), (ring, 4)]]);
+        assert_eq!(read(Reader::Rccl), []);
+        assert_eq!(read(Reader::Collectune), [(None, 4)]);
+    }
+}

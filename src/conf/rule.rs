@@ -283,3 +283,90 @@ pub fn read(bytes: &[u8], reader: Reader) -> Vec<Rule> {
 pub fn readers_of(bytes: &[u8]) -> &'static [Reader] {
     if ncclx::is_ncclx(bytes) { &[Reader::Ncclx] } else { Reader::OF_CONF }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(line: &str, reader: Reader) -> Rule {
+        let [rule] = read(line.as_bytes(), reader)[..] else { panic!("{line}") };
+        rule
+    }
+
+    #[test]
+    fn each_field_is_read_from_its_place() {
+        let rule = one("allreduce,10,20,tree,ll128,3,4,5,6,7", Reader::Example);
+        assert_eq!((rule.min_bytes, rule.max_bytes, rule.channels), (10, 20, 3));
+        assert_eq!((rule.nodes, rule.ranks), (Interval::only(4), Interval::only(5)));
+        assert_eq!((rule.pipe_ops, rule.reg_buff), (6, 7));
+        let short = one("allreduce,10,20,tree,ll128,3,4,5", Reader::Example);
+        assert_eq!((short.pipe_ops, short.reg_buff), (-1, -1));
+    }
+
+    #[test]
+    fn a_rule_is_about_the_scale_on_which_all_of_its_numbers_fit() {
+        let is_about = |numbers: &str| {
+            let rule = one(&format!("allreduce,0,1,ring,ll,1,{numbers}"), Reader::Example);
+            rule.is_about(Scale { nodes: 2, ranks: 16 })
+        };
+        for fits in ["2,16,-1,-1", "-1,-1,-1,-1", "2,16,1,0", "-1,16,1,-1"] {
+            assert!(is_about(fits), "{fits}");
+        }
+        for other in ["1,16,-1,-1", "2,8,-1,-1", "2,16,2,0", "2,16,0,0", "2,16,1,1", "1,8,-1,-1"] {
+            assert!(!is_about(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_rule_has_a_scale_where_there_is_one_alone_that_a_communicator_has() {
+        let scale = |numbers: &str| one(&format!("allreduce,0,1,ring,ll,1,{numbers}"), Reader::Example).scale();
+        assert_eq!(scale("2,16"), Some(Scale { nodes: 2, ranks: 16 }));
+        assert_eq!(scale("1,1"), Some(Scale { nodes: 1, ranks: 1 }));
+        assert_eq!(["-1,16", "2,-1", "0,16", "2,0"].map(scale), [None; 4]);
+        let per_rank = one("allreduce,*,ring,ll,1,2,8", Reader::Ncclx);
+        assert_eq!(per_rank.scale(), Some(Scale { nodes: 2, ranks: 16 }));
+    }
+
+    #[test]
+    fn ranges_of_ncclx_that_no_communicator_tells_apart_are_the_same() {
+        let nodes = |text: &str| one(&format!("allreduce,*,ring,ll,1,{text},8"), Reader::Ncclx).nodes;
+        for any in ["*", "[1,)", "[0,)", "[-5,)"] {
+            assert_eq!(nodes(any), Interval::ANY, "{any}");
+        }
+        assert_eq!(nodes("[2,)"), Interval { min: 2, max: i64::MAX });
+        assert_eq!([nodes("[0,4]"), nodes("[1,4]")], [Interval { min: 1, max: 4 }; 2]);
+        assert_eq!([nodes("[0,1]"), nodes("[-3,1]")], [Interval::only(1); 2]);
+        assert!(!nodes("[-3,0]").contains(1));
+        let sizes = |text: &str| {
+            let rule = one(&format!("allreduce,{text},ring,ll,1,*,*"), Reader::Ncclx);
+            (rule.min_bytes, rule.max_bytes)
+        };
+        assert_eq!([sizes("*"), sizes("[0,)"), sizes("[-1,)")], [(0, u64::MAX); 3]);
+        assert_eq!([sizes("[0,7]"), sizes("[5,7]")], [(0, 7), (5, 7)]);
+        // No message has fewer bytes than none.
+        let (min, max) = sizes("[-7,-5]");
+        assert!(min > max);
+    }
+
+    #[test]
+    fn sizes_of_one_rank_are_those_of_all_that_round_down_to_them() {
+        let on = |text: &str, nodes: u32| {
+            let rule = one(&format!("allreduce,{text},ring,ll,1,*,*"), Reader::Ncclx);
+            rule.sizes_on(Scale { nodes, ranks: 8 * nodes })
+        };
+        assert_eq!([on("[2,3]", 1), on("[2,3]", 2)], [16..=31, 32..=63]);
+        assert_eq!(on("[2,)", 1), 16..=u64::MAX);
+        assert!(on("[9223372036854775806,9223372036854775806]", 1).is_empty());
+        let whole = one("allreduce,2,3,ring,ll,1,-1,-1", Reader::Example);
+        assert_eq!(whole.sizes_on(Scale { nodes: 2, ranks: 16 }), 2..=3);
+    }
+
+    #[test]
+    fn rules_say_the_same_wherever_they_stand() {
+        let all = read(
+            b"allreduce,0,1,ring,ll,1,1,1\n\nallreduce,0,1,ring,ll,1,1,1\nallreduce,0,2,ring,ll,1,1,1",
+            Reader::Rccl,
+        );
+        assert!(all[0].says(&all[1]) && all[0] != all[1] && !all[0].says(&all[2]));
+    }
+}

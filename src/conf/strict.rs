@@ -245,9 +245,10 @@ fn whole(field: &[u8]) -> Option<u64> {
 
 /// The beginning of a field, without control characters.
 pub(super) fn excerpt(field: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&field[..field.len().min(4 * LONGEST_EXCERPT)]).into_owned();
+    // No character has more than four bytes: what is left of a longer field has more than are shown.
+    let text = String::from_utf8_lossy(&field[..field.len().min(4 * (LONGEST_EXCERPT + 1))]).into_owned();
     let shown: String = text.chars().take(LONGEST_EXCERPT).map(|c| if c.is_control() { '·' } else { c }).collect();
-    if shown.len() < field.len() && text.chars().count() > LONGEST_EXCERPT { shown + "…" } else { shown }
+    if text.chars().count() > LONGEST_EXCERPT { shown + "…" } else { shown }
 }
 
 #[cfg(test)]
@@ -338,5 +339,62 @@ mod tests {
         let all: Vec<(u32, LineContent)> = lines(text.as_bytes()).collect();
         assert_eq!(all[2], (3, LineContent::Header));
         assert!(matches!(all[3], (4, LineContent::Fault(_))));
+    }
+
+    #[test]
+    fn lines_end_as_on_any_system() {
+        let rule = |bytes: u64| format!("allreduce,0,{bytes},ring,ll,1,-1,-1");
+        for ending in ["\n", "\r\n", "\r"] {
+            let text = [rule(1), String::new(), rule(2), rule(3)].join(ending);
+            let found: Vec<(u32, u64)> = read(text.as_bytes()).iter().map(|rule| (rule.line, rule.max_bytes)).collect();
+            assert_eq!(found, [(1, 1), (3, 2), (4, 3)], "{ending:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_counts_are_whole_numbers() {
+        let max_bytes = |text: &str| match one(&format!("allreduce,0,{text},ring,ll,1,-1,-1")) {
+            LineContent::Rule(rule) => Some(rule.max_bytes),
+            _ => None,
+        };
+        let read = ["3", "3K", "3m", "3G", "+3", "K", "3T", "3 K"].map(max_bytes);
+        assert_eq!(read, [Some(3), Some(3 << 10), Some(3 << 20), Some(3 << 30), None, None, None, None]);
+        let LineContent::Rule(least) = one("allreduce,0,0,ring,ll,255,1,1,0,0") else { panic!() };
+        assert_eq!((least.max_bytes, least.channels, least.nodes, least.ranks), (0, Some(255), Some(1), Some(1)));
+        assert_eq!((least.pipe_ops, least.asks_for_registration), (Some(0), true));
+        let LineContent::Rule(open) = one("allreduce,0,0,ring,ll,1,-1,-1,-1,-1") else { panic!() };
+        assert_eq!((open.pipe_ops, open.asks_for_registration), (None, false));
+        for wrong in ["0,1", "1,0", "+2,1"] {
+            assert!(fault(&format!("allreduce,0,1,ring,ll,1,{wrong}")).contains("is neither a number"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_header_has_names_and_no_collective() {
+        let is_header = |line: &str| one(line) == LineContent::Header;
+        assert!(is_header("what,from,to,algorithm,protocol,channels,nodes,ranks"));
+        assert!(is_header("what1,from2,to3,4,5,6,7,8"), "only the first three need be names");
+        for no_header in [
+            "what,from,to,algorithm,protocol,channels,nodes",
+            "allreduce,from,to,algorithm,protocol,channels,nodes,ranks",
+            "alltoall,0,1,ring,ll,1,-1,-1",
+            "1what,from,to,algorithm,protocol,channels,nodes,ranks",
+            "what,from,2to,algorithm,protocol,channels,nodes,ranks",
+        ] {
+            assert!(!is_header(no_header), "{no_header}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_cut_ends_with_dots_whatever_it_consists_of() {
+        for (character, shown) in [("a", 'a'), ("é", 'é'), ("𝄞", '𝄞'), ("\x1B", '·')] {
+            let of = |count: usize| excerpt(character.repeat(count).as_bytes());
+            let whole = String::from(shown).repeat(LONGEST_EXCERPT);
+            assert_eq!(of(LONGEST_EXCERPT), whole);
+            assert_eq!([25, 26, 1000].map(of), [(); 3].map(|()| format!("{whole}…")), "{character:?}");
+        }
+        let no_text = [0xFF; 30];
+        assert_eq!(excerpt(&no_text[..24]), "\u{FFFD}".repeat(24));
+        assert_eq!(excerpt(&no_text), "\u{FFFD}".repeat(24) + "…");
     }
 }

@@ -108,3 +108,57 @@ impl Synthesizer for Beam {
         if self.rounds < self.max_rounds { SearchState::Working } else { SearchState::Finished }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{bound::bounds, demand::Demand, graph::Graph, verify::faults};
+
+    /// What some rounds find of a demand, with whether they could go on.
+    fn searched(graph: &Graph, demand: &Demand, rounds: u32) -> (Option<PartSchedule>, SearchState) {
+        let (mut bounds, mut best) = (bounds(graph, demand), None);
+        let state = Beam::new(1, rounds).work(&Task { graph, demand }, &mut bounds, &mut best, u64::MAX);
+        (best, state)
+    }
+
+    /// A mesh of three by three nodes, whose links take these times by turns.
+    fn mesh(durations: &[u64]) -> Graph {
+        let right = (0..9).filter(|node| node % 3 < 2).map(|node| (node, node + 1));
+        let ends: Vec<(u32, u32)> = right.chain((0..6).map(|node| (node, node + 3))).collect();
+        let both = ends.iter().flat_map(|&(from, to)| [(from, to), (to, from)]);
+        let links: Vec<_> = both.zip(durations.iter().cycle()).map(|((from, to), time)| (from, to, *time)).collect();
+        Graph::of_durations(9, &links)
+    }
+
+    #[test]
+    fn a_mesh_takes_as_long_as_what_must_leave_its_corners() {
+        // Eight chunks come to a corner over two links.
+        let demand = Demand::all_gather(9, 1);
+        let (found, state) = searched(&mesh(&[2]), &demand, 20);
+        let found = found.unwrap();
+        assert_eq!((found.time, found.by, state), (8, Method::Beam, SearchState::Finished));
+        assert_eq!(faults(&mesh(&[2]), &found.schedule, None, Some(&demand)), []);
+    }
+
+    #[test]
+    fn links_of_several_speeds_give_a_right_schedule_and_more_rounds_no_longer_one() {
+        let graph = mesh(&[2, 3, 7, 2, 5]);
+        let demand = Demand::all_gather(9, 2);
+        let mut last = u64::MAX;
+        for rounds in [1, 2, 4, 8] {
+            let (found, state) = searched(&graph, &demand, rounds);
+            let found = found.unwrap();
+            assert_eq!(faults(&graph, &found.schedule, None, Some(&demand)), []);
+            assert!(found.time <= last && found.time >= bounds(&graph, &demand).best(), "{rounds}: {}", found.time);
+            assert_eq!(state, SearchState::Finished, "so many rounds were asked for");
+            last = found.time;
+        }
+    }
+
+    #[test]
+    fn what_has_to_be_relayed_is_not_found() {
+        let line = Graph::of_durations(3, &[(0, 1, 2), (1, 2, 2)]);
+        let (found, state) = searched(&line, &Demand::from_chunks(3, [(vec![0], vec![2])]), 4);
+        assert!(found.is_none() && state == SearchState::Finished);
+    }
+}

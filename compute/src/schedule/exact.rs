@@ -418,3 +418,144 @@ impl Synthesizer for Exact {
         state
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        math::Stream,
+        schedule::{bound::bounds, verify::faults},
+    };
+
+    /// What the search finds by itself, in slices of so many decisions, with what it proves.
+    fn searched(graph: &Graph, demand: &Demand, effort: u64) -> (Option<PartSchedule>, Bounds) {
+        let (mut exact, mut bounds, mut best) = (Exact::new(), bounds(graph, demand), None);
+        while exact.work(&Task { graph, demand }, &mut bounds, &mut best, effort) == SearchState::Working {}
+        (best, bounds)
+    }
+
+    /// The end of the shortest schedule, found by trying every transfer that brings a node a new chunk, in the order of
+    /// starts and of links.
+    fn shortest(graph: &Graph, demand: &Demand) -> u64 {
+        struct State<'a> {
+            graph: &'a Graph,
+            demand: &'a Demand,
+            at: Vec<Vec<u64>>,
+            free: Vec<u64>,
+            best: u64,
+        }
+        fn go(state: &mut State<'_>, after: (u64, usize)) {
+            let chunks = 0..state.demand.chunks();
+            let arrivals = chunks.flat_map(|chunk| state.demand.wants(chunk).map(move |node| (chunk, node as usize)));
+            let last = arrivals.map(|(chunk, node)| state.at[chunk][node]).max().unwrap_or(0);
+            if last < u64::MAX {
+                state.best = state.best.min(last);
+                return;
+            }
+            for (link, of) in state.graph.links().iter().enumerate() {
+                for chunk in 0..state.demand.chunks() {
+                    let (there, here) = (state.at[chunk][of.from as usize], state.at[chunk][of.to as usize]);
+                    let start = there.max(state.free[link]);
+                    if there == u64::MAX || here != u64::MAX || (start, link) < after {
+                        continue;
+                    }
+                    let end = start + of.duration;
+                    if end < state.best {
+                        let before = std::mem::replace(&mut state.free[link], end);
+                        state.at[chunk][of.to as usize] = end;
+                        go(state, (start, link));
+                        state.at[chunk][of.to as usize] = u64::MAX;
+                        state.free[link] = before;
+                    }
+                }
+            }
+        }
+        let has = |chunk| (0..graph.nodes() as u32).map(move |node| if demand.has(chunk, node) { 0 } else { u64::MAX });
+        let at = (0..demand.chunks()).map(|chunk| has(chunk).collect()).collect();
+        let mut state = State { graph, demand, at, free: vec![0; graph.links().len()], best: u64::MAX };
+        go(&mut state, (0, 0));
+        state.best
+    }
+
+    /// A ring, in one direction or in both, with further links, some of them parallel.
+    fn random_graph(stream: &mut Stream) -> Graph {
+        let nodes = 2 + stream.below(3);
+        let durations = if stream.below(4) == 0 { [2; 4] } else { [1, 2, 3, 7] };
+        let mut links = Vec::new();
+        for node in 0..nodes {
+            links.push((node, (node + 1) % nodes));
+        }
+        for _ in 0..stream.below(3) {
+            let from = stream.below(nodes);
+            links.push((from, (from + 1 + stream.below(nodes - 1)) % nodes));
+        }
+        let links = links.into_iter().map(|(from, to)| (from as u32, to as u32, durations[stream.below(4)]));
+        Graph::of_durations(nodes, &links.collect::<Vec<_>>())
+    }
+
+    /// Chunks that all nodes want, or that some have and others want.
+    fn random_demand(nodes: usize, stream: &mut Stream) -> Demand {
+        match stream.below(4) {
+            0 => Demand::all_gather(nodes, if nodes == 2 { 3 } else { 1 }),
+            1 => Demand::broadcast(nodes, stream.below(nodes) as u32, 1 + stream.below(3)),
+            _ => {
+                let mut some = |most: usize| {
+                    let first = stream.below(nodes);
+                    (0..=stream.below(most)).map(|further| ((first + further) % nodes) as u32).collect::<Vec<u32>>()
+                };
+                let chunks = 2 + nodes % 3;
+                Demand::from_chunks(nodes, (0..chunks).map(|_| (some(2), some(nodes))).collect::<Vec<_>>())
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_found_and_proven_is_what_trying_everything_finds() {
+        let mut stream = Stream::new(1);
+        for _ in 0..2000 {
+            let graph = random_graph(&mut stream);
+            let demand = random_demand(graph.nodes(), &mut stream);
+            if demand.pairs() == 0 {
+                continue;
+            }
+            let least = shortest(&graph, &demand);
+            for effort in [50, 100_000] {
+                let (found, proven) = searched(&graph, &demand, effort);
+                let found = found.unwrap();
+                assert_eq!(
+                    (found.time, proven.best(), found.by),
+                    (least, least, Method::Exact),
+                    "{graph:?} {demand:?}"
+                );
+                assert_eq!(faults(&graph, &found.schedule, None, Some(&demand)), [], "{graph:?} {demand:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_search_without_an_end_in_reach_ends() {
+        let one_way = Graph::of_durations(3, &[(0, 1, 2), (1, 2, 3)]);
+        let (found, _) = searched(&one_way, &Demand::all_gather(3, 1), 100);
+        assert!(found.is_none());
+        let (found, proven) = searched(&one_way, &Demand::broadcast(3, 0, 2), 100);
+        assert_eq!((found.map(|found| found.time), proven.best()), (Some(8), 8));
+    }
+
+    #[test]
+    fn only_small_problems_are_searched() {
+        let ring = |nodes: u32| {
+            let links: Vec<_> = (0..nodes).map(|node| (node, (node + 1) % nodes, 1)).collect();
+            Graph::of_durations(nodes as usize, &links)
+        };
+        let small = |nodes: u32, chunks_per_node: usize| {
+            let demand = Demand::all_gather(nodes as usize, chunks_per_node);
+            is_small(&Task { graph: &ring(nodes), demand: &demand })
+        };
+        assert_eq!([small(16, 8), small(17, 1), small(16, 9), small(2, 64)], [true, false, false, true]);
+        let nothing = Demand::from_chunks(2, [(vec![0], vec![0])]);
+        assert!(!is_small(&Task { graph: &ring(2), demand: &nothing }));
+        // Each of the sixteen nodes' eight chunks goes round.
+        let (found, proven) = searched(&ring(16), &Demand::all_gather(16, 8), 100_000);
+        assert_eq!((found.map(|found| found.time), proven.best()), (Some(15 * 8), 15 * 8));
+    }
+}

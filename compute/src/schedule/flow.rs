@@ -197,3 +197,69 @@ fn depth_first(graph: &Graph) -> Vec<u32> {
     }
     order
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{math::Stream, schedule::graph::Link};
+
+    /// Up to six nodes; from some of them nothing may lead to the others.
+    fn random_graph(stream: &mut Stream) -> Graph {
+        let nodes = 2 + stream.below(5);
+        let mut links = Vec::new();
+        let mut add = |from: usize, to: usize, rate: usize| {
+            links.push(Link { from: from as u32, to: to as u32, duration: 1, rate: rate as u64 });
+        };
+        for node in 0..nodes {
+            if stream.below(20) > 0 {
+                add(node, (node + 1) % nodes, 1 + stream.below(9));
+            }
+        }
+        for _ in 0..stream.below(2 * nodes) {
+            let from = stream.below(nodes);
+            add(from, (from + 1 + stream.below(nodes - 1)) % nodes, 1 + stream.below(9));
+        }
+        Graph::new(nodes, links).unwrap()
+    }
+
+    /// All sets of nodes but none and all.
+    fn sets(graph: &Graph) -> impl Iterator<Item = Vec<u32>> {
+        let nodes = graph.nodes() as u32;
+        (1..(1_u32 << nodes) - 1).map(move |bits| (0..nodes).filter(|node| bits >> node & 1 == 1).collect())
+    }
+
+    #[test]
+    fn the_bottleneck_has_the_most_nodes_for_what_leaves_it_of_all_sets() {
+        let mut stream = Stream::new(1);
+        for _ in 0..400 {
+            let graph = random_graph(&mut stream);
+            let share = |inside: &[u32]| inside.len() as f64 / leaving(&graph, inside) as f64;
+            let worst = sets(&graph).map(|inside| share(&inside)).fold(0.0, f64::max);
+            let found = bottleneck(&graph, u64::MAX).map_or(f64::INFINITY, |inside| share(&inside));
+            assert_eq!(found, worst, "{graph:?}");
+        }
+    }
+
+    #[test]
+    fn the_most_that_flows_is_what_leaves_the_narrowest_set_on_the_way() {
+        let mut stream = Stream::new(2);
+        for _ in 0..200 {
+            let graph = random_graph(&mut stream);
+            let (from, to) = (0, graph.nodes() as u32 - 1);
+            let is_between = |inside: &Vec<u32>| inside.contains(&from) && !inside.contains(&to);
+            let narrowest = sets(&graph).filter(is_between).map(|inside| leaving(&graph, &inside)).min();
+            let (flow, inside) = max_flow(&graph, from, to, &mut 1_000_000).unwrap();
+            assert_eq!((Some(flow), leaving(&graph, &inside)), (narrowest, flow), "{graph:?}");
+            assert!(is_between(&inside) && inside.is_sorted(), "{graph:?} {inside:?}");
+        }
+    }
+
+    #[test]
+    fn what_takes_too_many_steps_is_given_up() {
+        let graph = Graph::of_durations(3, &[(0, 1, 1), (1, 2, 1), (2, 0, 1)]);
+        assert!(bottleneck(&graph, 1_000).is_some() && bottleneck(&graph, 10).is_none());
+        let mut steps = 1_000;
+        assert!(max_flow(&graph, 0, 2, &mut steps).is_some() && (1..1_000).contains(&steps), "{steps}");
+        assert_eq!(max_flow(&graph, 0, 2, &mut 3), None);
+    }
+}

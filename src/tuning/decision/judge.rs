@@ -295,3 +295,166 @@ fn out_of_place_check(choice: &Point, default: &Point, gain: &Gain) -> Option<Ou
     })
     .filter(|check| check.gain_pct.is_finite())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        collective::{Algorithm, Collective, Protocol, Scale},
+        math::exp,
+        tuning::{
+            aggregate::Target,
+            read::{Asked, Evidence, Row, RowMarks, Sample},
+            runs::KeptParts,
+        },
+    };
+
+    const WORKLOAD: Workload =
+        Workload { collective: Collective::AllReduce, scale: Scale { nodes: 2, ranks: 16 }, size_bytes: 64 << 20 };
+
+    fn ring(protocol: Protocol, channels: u32) -> Configuration {
+        Configuration { algorithm: Algorithm::Ring, protocol, channels }
+    }
+
+    const fn asked(channels: u32) -> (RunKind, Protocol, u32) {
+        (RunKind::Asked, Protocol::Simple, channels)
+    }
+
+    /// The default, which runs 32 channels.
+    const DEFAULT: (RunKind, Protocol, u32) = (RunKind::Default, Protocol::Simple, 32);
+
+    /// What is judged of medians of three runs with 2 % of noise, each with its out-of-place busbw.
+    fn judged_of<T>(
+        medians: &[((RunKind, Protocol, u32), f64, f64)],
+        repeats: usize,
+        look: impl Fn(&JudgedWorkload<'_>) -> T,
+    ) -> T {
+        let mut rows = Vec::new();
+        for ((kind, protocol, channels), in_place, out_of_place) in medians {
+            for off in [0.0, -0.02, 0.02].iter().take(repeats) {
+                let sample = |busbw_gbps: f64| Some(Sample { time_us: None, busbw_gbps: busbw_gbps * exp(*off) });
+                rows.push(Row {
+                    file: 0,
+                    line: rows.len() as u32 + 2,
+                    workload: WORKLOAD,
+                    ran: ring(*protocol, *channels),
+                    in_place: sample(*in_place),
+                    out_of_place: sample(*out_of_place),
+                    repeats: 1,
+                    spread_pct: None,
+                    kind: *kind,
+                    marks: RowMarks::default(),
+                    asked: Asked::default(),
+                    evidence: Evidence::default(),
+                    origin: 0,
+                });
+            }
+        }
+        let runs = Runs::new(rows, Target::Time);
+        let (screened, sweep) = (Screened::default(), runs.sweep(|_, _| KeptParts::ALL));
+        let deviations = Deviations::new(&runs, &screened);
+        let judge = Judge {
+            runs: &runs,
+            screened: &screened,
+            deviations: &deviations,
+            confidence: Confidence { minimum_gain_pct: 1.0, ..Confidence::default() },
+        };
+        let points: Vec<&Point> = sweep.points_at(&WORKLOAD).iter().collect();
+        look(&judge.judge(&points, sweep.default_at(&WORKLOAD), None).unwrap())
+    }
+
+    fn judged<T>(medians: &[((RunKind, Protocol, u32), f64)], look: impl Fn(&JudgedWorkload<'_>) -> T) -> T {
+        judged_of(&medians.iter().map(|(of, busbw)| (*of, *busbw, *busbw)).collect::<Vec<_>>(), 3, look)
+    }
+
+    fn keep(reason: KeepReason) -> Decision {
+        Decision::KeepDefault { reason }
+    }
+
+    #[test]
+    fn of_tied_configurations_the_one_with_the_fewest_channels_is_chosen_that_loses_little() {
+        let channels = |judged: &JudgedWorkload<'_>| {
+            let tied: Vec<u32> = judged.tied.iter().map(|configuration| configuration.channels).collect();
+            (judged.choice.configuration.channels, tied)
+        };
+        let of = |fewest: f64| [(asked(16), 101.5), (asked(8), 101.0), (asked(4), fewest), (DEFAULT, 80.0)];
+        assert_eq!(judged(&of(100.0), channels), (4, vec![4, 8, 16]));
+        // All three can't be told apart, but the one with four lies 3 % below the best.
+        assert_eq!(judged(&of(98.5), channels), (8, vec![4, 8, 16]));
+        assert_eq!(judged(&of(70.0), channels), (8, vec![8, 16]));
+        assert_eq!(judged(&of(100.0)[..3], channels), (4, vec![4, 8, 16]), "without a default as well");
+        // As many channels: the faster one.
+        let of_two = |simple: f64, ll: f64| {
+            let medians = [(asked(8), simple), ((RunKind::Asked, Protocol::Ll, 8), ll), (DEFAULT, 80.0)];
+            judged(&medians, |judged| judged.choice.configuration.protocol)
+        };
+        assert_eq!([of_two(101.0, 100.0), of_two(100.0, 101.0)], [Protocol::Simple, Protocol::Ll]);
+    }
+
+    #[test]
+    fn the_decision_says_what_the_default_allows() {
+        let decision = |medians: &[((RunKind, Protocol, u32), f64)]| judged(medians, |judged| judged.decision);
+        let with = |default: f64| decision(&[(asked(8), 100.0), (asked(16), 101.0), (DEFAULT, default)]);
+        assert_eq!(with(80.0), Decision::Deploy);
+        assert_eq!(with(99.0), keep(KeepReason::Uncertain));
+        assert_eq!(with(130.0), keep(KeepReason::NotFaster));
+        assert_eq!(decision(&[(asked(8), 100.0)]), Decision::NoDefault);
+        // The default runs what would be chosen.
+        assert_eq!(decision(&[(asked(32), 100.0), (DEFAULT, 100.0)]), keep(KeepReason::Same));
+        assert_eq!(decision(&[(asked(32), 100.0), (asked(4), 100.0), (DEFAULT, 99.9)]), keep(KeepReason::Uncertain));
+    }
+
+    #[test]
+    fn single_runs_tell_a_gain_and_no_noise() {
+        let of = |medians: &[((RunKind, Protocol, u32), f64, f64)]| {
+            judged_of(medians, 1, |judged| {
+                assert!(judged.noise.is_none() && judged.gain.is_none() && judged.tied.len() == 1);
+                let gain_pct = judged.gain_pct.map(|gain| (gain * 10.0).round() / 10.0);
+                (judged.choice.configuration.channels, judged.decision, gain_pct)
+            })
+        };
+        let two = [(asked(8), 100.0, 1.0), (asked(16), 110.0, 1.0)];
+        let with = |default: f64| of(&[two[0], two[1], (DEFAULT, default, 1.0)]);
+        assert_eq!(with(100.0), (16, keep(KeepReason::Uncertain), Some(10.0)));
+        assert_eq!(with(110.0), (16, keep(KeepReason::NotFaster), Some(0.0)));
+        assert_eq!(of(&two), (16, Decision::NoDefault, None));
+        assert_eq!(
+            of(&[two[0], (asked(32), 110.0, 1.0), (DEFAULT, 100.0, 1.0)]),
+            (32, keep(KeepReason::Same), Some(10.0))
+        );
+    }
+
+    #[test]
+    fn a_gain_that_the_runs_out_of_place_do_not_have_is_contradicted() {
+        let check = |out_of_place: f64| {
+            let medians = [(asked(8), 100.0, out_of_place), (DEFAULT, 80.0, 80.0)];
+            judged_of(&medians, 3, |judged| judged.out_of_place.unwrap())
+        };
+        let found = [100.0, 90.0, 81.0, 70.0].map(|out_of_place| check(out_of_place).contradicts);
+        assert_eq!(found, [false, false, true, true], "a quarter, an eighth, nearly nothing, a loss");
+        assert!((check(90.0).gain_pct - 12.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_interval_of_a_gain_holds_it_and_says_how_many_runs_would_decide() {
+        let of = |default: f64| {
+            let medians = [(asked(8), 100.0), (asked(16), 100.5), (DEFAULT, default)];
+            judged(&medians, |judged| (judged.gain.unwrap(), judged.noise.unwrap()))
+        };
+        let (gain, noise) = of(80.0);
+        assert!((gain.pct - 25.0).abs() < 1e-9 && gain.basis == crate::tuning::decision::NoiseBasis::Repeats);
+        assert!((10.0..gain.pct).contains(&gain.low_pct) && (gain.pct..40.0).contains(&gain.high_pct), "{gain:?}");
+        assert_eq!((noise.repeats, noise.default_repeats, noise.more_runs), (3, 3, MoreRuns::Decided));
+        assert!((noise.spread_pct - 100.0 * (exp(0.02) - 1.0)).abs() < 1e-9, "{noise:?}");
+        assert!((1.0..25.0).contains(&noise.visible_gain_pct), "{noise:?}");
+        // The nearer a gain is to the smallest that matters, the more runs it takes.
+        let runs = |default: f64| match of(default).1.more_runs {
+            MoreRuns::Decided => 0,
+            MoreRuns::Runs(runs) => runs,
+            MoreRuns::OutOfReach => u32::MAX,
+        };
+        let (some, more) = (runs(96.5), runs(97.0));
+        assert!(0 < some && some < more && more < 50, "{some} {more}");
+        assert_eq!([150.0, 95.0, 99.0].map(runs), [0, 0, u32::MAX]);
+    }
+}

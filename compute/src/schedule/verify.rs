@@ -461,4 +461,69 @@ mod tests {
         let first = faults(&graph, &none, None, Some(&all));
         assert_eq!((first.len(), &first[0]), (MAX_FAULTS, &Fault::Missing { chunk: 0, node: 1 }));
     }
+
+    /// An all_reduce in which each transfer adds the sender's sum to the receiver's, over links of these durations.
+    fn all_reduced(nodes: usize, transfers: &[(u32, u32, u64, u64)], all: &Demand) -> Vec<Fault> {
+        let links = transfers.iter().map(|&(from, to, _, duration)| (from, to, duration)).collect::<Vec<_>>();
+        let all_of = |chunk: u32| {
+            let sent_at = |(link, &(_, _, start, _)): (u32, &(u32, u32, u64, u64))| sent(link, chunk, start);
+            (0..).zip(transfers).map(sent_at).collect::<Vec<_>>()
+        };
+        let transfers: Vec<Transfer> = (0..all.chunks() as u32).flat_map(all_of).collect();
+        let reducing = transfers.len();
+        faults(&Graph::of_durations(nodes, &links), &Schedule { transfers, reducing }, Some(all), Some(all))
+    }
+
+    #[test]
+    fn partial_sums_may_go_to_several_nodes_if_nothing_is_counted_twice() {
+        let all = Demand::broadcast(4, 0, 1);
+        let doubling =
+            [(0, 1, 0), (1, 0, 0), (2, 3, 0), (3, 2, 0), (0, 2, 2), (2, 0, 2), (1, 3, 2), (3, 1, 2)].map(in_two_ticks);
+        assert_eq!(all_reduced(4, &doubling, &all), []);
+        assert_ne!(all_reduced(4, &doubling[..7], &all), [], "node 1 lacks two parts");
+        let mut early = doubling;
+        early[4].2 = 1;
+        assert_ne!(all_reduced(4, &early, &all), [], "the part of node 1 is not there yet");
+        let again = [&doubling[..], &[in_two_ticks((1, 2, 4))]].concat();
+        assert_eq!(all_reduced(4, &again, &all), [], "the whole sum in place of the whole sum");
+        let twice = [&doubling[..], &[in_two_ticks((1, 2, 2))]].concat();
+        assert_ne!(all_reduced(4, &twice, &all), [], "node 2 has what node 1 sends, and more");
+        // Both chunks at once over the same links.
+        assert!(matches!(all_reduced(4, &doubling, &Demand::broadcast(4, 0, 2))[0], Fault::Overlap { .. }));
+        // A node that has nothing has no part of the sum.
+        let two = Demand::from_chunks(3, [(vec![0], vec![1])]);
+        let exchange = [(0, 1, 0), (1, 0, 0), (2, 0, 0)].map(in_two_ticks);
+        assert_eq!(all_reduced(3, &exchange[..2], &two), []);
+        assert_ne!(all_reduced(3, &exchange, &two), []);
+    }
+
+    fn in_two_ticks((from, to, start): (u32, u32, u64)) -> (u32, u32, u64, u64) {
+        (from, to, start, 2)
+    }
+
+    #[test]
+    fn partial_sums_count_in_the_order_of_their_arrival() {
+        // The part of node 0 is at node 2 before the sum of all comes, which takes its place.
+        let sums = [(2, 1, 0, 1), (0, 1, 0, 1), (0, 2, 0, 3), (1, 2, 1, 4), (1, 0, 1, 1)];
+        assert_eq!(all_reduced(3, &sums, &Demand::broadcast(3, 0, 1)), []);
+        let mut late = sums;
+        late[2].3 = 6;
+        assert_ne!(all_reduced(3, &late, &Demand::broadcast(3, 0, 1)), []);
+    }
+
+    #[test]
+    fn the_parts_of_many_nodes_are_told_apart() {
+        let nodes = 130;
+        let all = Demand::broadcast(nodes, 0, 1);
+        let to_node_0 = (1..nodes as u32).map(|node| in_two_ticks((node, 0, 0)));
+        let from_node_0 = (1..nodes as u32).map(|node| in_two_ticks((0, node, 4)));
+        let through_one: Vec<_> = to_node_0.clone().chain(from_node_0.clone()).collect();
+        assert_eq!(all_reduced(nodes, &through_one, &all), []);
+        // Node 100 sends its part to node 0 by itself, and by node 1.
+        let mut twice: Vec<_> =
+            to_node_0.map(|sent| if sent.0 == 1 { in_two_ticks((1, 0, 2)) } else { sent }).collect();
+        assert_eq!(all_reduced(nodes, &twice.iter().copied().chain(from_node_0.clone()).collect::<Vec<_>>(), &all), []);
+        twice.push(in_two_ticks((100, 1, 0)));
+        assert_ne!(all_reduced(nodes, &twice.into_iter().chain(from_node_0).collect::<Vec<_>>(), &all), []);
+    }
 }

@@ -351,14 +351,13 @@ mod tests {
         let mut backwards = gathering();
         backwards.reverse();
         assert_eq!(in_copies(backwards), [], "the order of the list means nothing");
-        let early = sent(1, 0, 1);
-        assert_eq!(
-            in_copies(with(gathering(), 3, early)),
-            [
-                Fault::Overlap { first: sent(1, 1, 0), second: early },
-                Fault::Causality { transfer: early, arrives: Some(2) }
-            ]
-        );
+        // Over a link that still carries another chunk, and before it is there; over the first link as well.
+        for (place, first, early) in [(3, sent(1, 1, 0), sent(1, 0, 1)), (5, sent(0, 0, 0), sent(0, 2, 1))] {
+            assert_eq!(
+                in_copies(with(gathering(), place, early)),
+                [Fault::Overlap { first, second: early }, Fault::Causality { transfer: early, arrives: Some(2) }]
+            );
+        }
         assert_eq!(
             in_copies(without(gathering(), 0)),
             [Fault::Causality { transfer: sent(1, 0, 2), arrives: None }, Fault::Missing { chunk: 0, node: 1 }]
@@ -515,15 +514,17 @@ mod tests {
     fn the_parts_of_many_nodes_are_told_apart() {
         let nodes = 130;
         let all = Demand::broadcast(nodes, 0, 1);
-        let to_node_0 = (1..nodes as u32).map(|node| in_two_ticks((node, 0, 0)));
-        let from_node_0 = (1..nodes as u32).map(|node| in_two_ticks((0, node, 4)));
-        let through_one: Vec<_> = to_node_0.clone().chain(from_node_0.clone()).collect();
-        assert_eq!(all_reduced(nodes, &through_one, &all), []);
+        let start = |node: u32| match node {
+            100 => 0,
+            1 => 2,
+            _ => 4,
+        };
+        let to_node_0 = (1..nodes as u32).map(|node| in_two_ticks((node, 0, start(node))));
+        let from_node_0 = (1..nodes as u32).map(|node| in_two_ticks((0, node, 8)));
+        let mut transfers: Vec<_> = to_node_0.chain(from_node_0).collect();
+        assert_eq!(all_reduced(nodes, &transfers, &all), []);
         // Node 100 sends its part to node 0 by itself, and by node 1.
-        let mut twice: Vec<_> =
-            to_node_0.map(|sent| if sent.0 == 1 { in_two_ticks((1, 0, 2)) } else { sent }).collect();
-        assert_eq!(all_reduced(nodes, &twice.iter().copied().chain(from_node_0.clone()).collect::<Vec<_>>(), &all), []);
-        twice.push(in_two_ticks((100, 1, 0)));
-        assert_ne!(all_reduced(nodes, &twice.into_iter().chain(from_node_0).collect::<Vec<_>>(), &all), []);
+        transfers.push(in_two_ticks((100, 1, 0)));
+        assert_ne!(all_reduced(nodes, &transfers, &all), []);
     }
 }

@@ -87,7 +87,7 @@ pub fn defaults_apart(runs: &Runs, names: &BTreeMap<u16, String>) -> (Vec<Defaul
         notes.push(format!(
             "{} on {}: the default of {} and that of {} differ by {:.0} % or more at half of {} (most at {}: {} in the latter), \
              beyond noise: they were measured on different machines or in different states. Nothing is deployed that ran in one \
-             of them alone: answer one at a time, or compare them (tab Compare of the page, collectune compare)",
+             of them alone: answer one at a time, or compare them (tab Compare of the page, collectune tuning compare)",
             of.0,
             of.1,
             name(*first),

@@ -269,7 +269,7 @@ pub fn listing(lines: &[LibraryLine]) -> Listing {
 
 /// A loss in per cent, which has no sign.
 fn lost(pct: f64) -> String {
-    format!("{} %", significant(pct))
+    format!("{pct:.1} %")
 }
 
 /// The model's table of a collective: what `NCCL_DEBUG_SUBSYS=TUNING` prints.
@@ -368,7 +368,7 @@ mod tests {
         assert_eq!(
             verdict(&lines).unwrap(),
             "Of 2 sizes at which its choice was measured, it is the fastest, or within 1 % of it, at 1; it loses most at \
-             64 MiB: 25 % of busbw."
+             64 MiB: 25.0 % of busbw."
         );
     }
 }

@@ -43,7 +43,7 @@ fn choices_stand_beside_what_was_measured() {
     );
     let words = asked(&["--library-version", "2.28.9", "--sweep", &sweep]);
     let said = ended(&collectune(&words.iter().map(String::as_str).collect::<Vec<_>>()), 0);
-    assert!(said.contains("it loses most at 64 MiB: 25 % of busbw") && said.contains("RING/SIMPLE/24"), "{said}");
+    assert!(said.contains("it loses most at 64 MiB: 25.0 % of busbw") && said.contains("RING/SIMPLE/24"), "{said}");
 }
 
 #[test]

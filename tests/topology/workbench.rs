@@ -133,5 +133,5 @@ fn fields_that_were_emptied_are_no_options_of_the_command() {
     let mut studies = Studies::default();
     ask(&mut studies, WorkbenchQuestion::Choose(Choices::parse("#graph=ring&chunk=&seed=&root=&chunks=2")));
     let command = studies.commands(Workbench::Topology, &[]).unwrap().text();
-    assert_eq!(command, "collectune topology synthesize ring:10 --time-limit 5s --chunks 2");
+    assert_eq!(command, "collectune topology synthesize ring:5 --time-limit 5s --chunks 2");
 }

@@ -2,18 +2,10 @@
 
 use super::{
     CostModel, Generation, Processor,
-    constants::{ByNodes, TREE_SHARES},
+    constants::{ByNodes, Link, TREE_SHARES},
     graphs::{Graph, Path},
 };
 use crate::collective::{Algorithm, Collective, Protocol};
-
-/// What a hop goes over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Link {
-    NvLink,
-    Pci,
-    Network,
-}
 
 /// What the model says of an algorithm with a protocol.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,8 +1,16 @@
 //! The constants of NCCL's cost model, by release (NVIDIA/nccl, src/graph/tuning.cc, at the tags v2.18.1-1 to
 //! v2.30.7-1).
 
-use super::{Generation, Release, cells::Link};
+use super::{Generation, Release};
 use crate::collective::{Algorithm, Protocol};
+
+/// What a hop goes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    NvLink,
+    Pci,
+    Network,
+}
 
 /// A figure on one node, on two, and on more.
 pub(super) type ByNodes = [f64; 3];

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     read::RunKind,
-    runs::{Run, Runs, weighted_median},
+    runs::{FilesApart, Run, Runs, weighted_median},
 };
 use crate::{
-    collective::{Collective, Configuration, Scale, Workload},
+    collective::{Collective, Scale, Workload},
     math::{exp, ln, median},
     units::{Size, count, percent},
 };
@@ -19,32 +19,6 @@ const MIN_SIZES: usize = 3;
 const LEAST_PCT: f64 = 3.0;
 /// Half of the sizes must differ by more than this many standard errors of the difference of two medians.
 const MIN_ERRORS: f64 = 3.0;
-
-/// The default of a collective and scale differs between files.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DefaultsApart {
-    of: (Collective, Scale),
-    /// Each file, ascending, with the first file of what it was measured with: itself, or its folder.
-    units: Vec<(u16, u16)>,
-}
-
-impl DefaultsApart {
-    /// Whether a configuration and the default of a workload were measured in the same files, or folders of files.
-    pub(super) fn are_together(&self, runs: &Runs, workload: &Workload, configuration: Configuration) -> bool {
-        if (workload.collective, workload.scale) != self.of {
-            return true;
-        }
-        let units = |kind| -> BTreeSet<u16> {
-            let place = runs.of(workload, kind, configuration);
-            place.into_iter().flat_map(|(.., of_place)| of_place.iter().map(|run| self.unit(run.file))).collect()
-        };
-        units(RunKind::Asked) == units(RunKind::Default)
-    }
-
-    fn unit(&self, file: u16) -> u16 {
-        self.units.binary_search_by_key(&file, |(file, _)| *file).map_or(file, |at| self.units[at].1)
-    }
-}
 
 /// What the files of a collective and scale hold.
 #[derive(Default)]
@@ -58,9 +32,17 @@ struct GroupFiles {
 /// The runs of the default by size.
 type Defaults = BTreeMap<u64, Vec<Run>>;
 
+/// Compares the default of files that hold it beside further configurations: where it differs, a note says so, and
+/// [`Runs::is_beside_default`] tells the judge. `names` are the names of the files.
+pub fn keep_defaults_apart(runs: &mut Runs, names: &BTreeMap<u16, String>) {
+    let (apart, notes) = defaults_apart(runs, names);
+    runs.apart = apart;
+    runs.notes.splice(0..0, notes);
+}
+
 /// Where files, or folders of files, that each hold the default and further configurations have another default: what
 /// the judge must know of it, and a note for each collective and scale. `names` are the names of the files.
-pub fn defaults_apart(runs: &Runs, names: &BTreeMap<u16, String>) -> (Vec<DefaultsApart>, Vec<String>) {
+fn defaults_apart(runs: &Runs, names: &BTreeMap<u16, String>) -> (Vec<FilesApart>, Vec<String>) {
     let mut groups: BTreeMap<(Collective, Scale), GroupFiles> = BTreeMap::new();
     for (place, _, of_place) in runs.places() {
         let Workload { collective, scale, size_bytes } = place.workload;
@@ -97,7 +79,7 @@ pub fn defaults_apart(runs: &Runs, names: &BTreeMap<u16, String>) -> (Vec<Defaul
             Size(most.at.0),
             percent(most.at.1),
         ));
-        apart.push(DefaultsApart { of, units });
+        apart.push(FilesApart { of, units });
     }
     (apart, notes)
 }
@@ -256,7 +238,7 @@ mod tests {
 
     fn decided(rows: Vec<Row>, names: &BTreeMap<u16, String>) -> (Vec<Decision>, Vec<String>) {
         let mut runs = Runs::new(rows, Target::Printed);
-        runs.keep_defaults_apart(names);
+        keep_defaults_apart(&mut runs, names);
         let notes = runs.notes.clone();
         let answers = TuningStudy::of_runs(runs, Target::Printed).winners().expect("it was measured");
         (answers.iter().map(|answer| answer.decision).collect(), notes)

@@ -21,6 +21,7 @@ use super::{
         rule::Rule,
     },
     coverage,
+    defaults_apart::keep_defaults_apart,
     heat_map::Against,
     hotspots::{self, HotspotAnswer, HotspotQuestion},
     job::JobLog,
@@ -104,7 +105,7 @@ impl LoadedTuning {
     pub fn new(mut files: TuningFiles, sets: &Sets, target: Target, read: Vec<String>) -> Self {
         let mut runs = Runs::new(std::mem::take(&mut files.rows), target);
         runs.order_by_names(&files.names);
-        runs.keep_defaults_apart(&files.names);
+        keep_defaults_apart(&mut runs, &files.names);
         let mut notes: Vec<String> = Some(sets.note.clone()).filter(|note| !note.is_empty()).into_iter().collect();
         notes.append(&mut runs.notes);
         notes.extend(read);

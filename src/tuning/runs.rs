@@ -2,12 +2,11 @@
 
 use std::{
     cmp::Ordering::Equal,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
 };
 
 use super::{
     aggregate::{Point, Target},
-    defaults_apart::{DefaultsApart, defaults_apart},
     read::{Asked, Evidence, Row, RowMarks, RunKind},
     sweep::Sweep,
 };
@@ -20,6 +19,20 @@ use crate::{
 /// The points of all rows: each the median of its repeats.
 pub fn aggregate(rows: &[Row], target: Target) -> Sweep {
     Runs::new(rows.to_vec(), target).sweep(|_, _| KeptParts::ALL)
+}
+
+/// The files of a collective and scale, of which some were measured in another state than others: their defaults differ.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FilesApart {
+    pub of: (Collective, Scale),
+    /// Each file, ascending, with the first file of what it was measured with: itself, or its folder.
+    pub units: Vec<(u16, u16)>,
+}
+
+impl FilesApart {
+    fn unit(&self, file: u16) -> u16 {
+        self.units.binary_search_by_key(&file, |(file, _)| *file).map_or(file, |at| self.units[at].1)
+    }
 }
 
 /// One run, or several of which a line is the median. 56 bytes: a line of the file that it comes from has twice that.
@@ -106,7 +119,7 @@ pub struct Runs {
     /// Notes for the user on rows that were joined, replaced or left out.
     pub notes: Vec<String>,
     /// Where the default differs between files.
-    apart: Vec<DefaultsApart>,
+    pub(super) apart: Vec<FilesApart>,
 }
 
 impl Runs {
@@ -208,18 +221,21 @@ impl Runs {
         out
     }
 
-    /// Compares the default of files that hold it beside further configurations: where it differs, a note says so, and
-    /// [`is_beside_default`](Self::is_beside_default) is asked. `names` are the names of the files.
-    pub fn keep_defaults_apart(&mut self, names: &BTreeMap<u16, String>) {
-        let (apart, notes) = defaults_apart(self, names);
-        self.apart = apart;
-        self.notes.splice(0..0, notes);
-    }
-
     /// Whether a configuration was measured in the same files as the default of a workload, as far as these have
     /// different defaults.
     pub fn is_beside_default(&self, workload: &Workload, configuration: Configuration) -> bool {
-        self.apart.iter().all(|apart| apart.are_together(self, workload, configuration))
+        self.apart.iter().all(|apart| self.are_together(apart, workload, configuration))
+    }
+
+    fn are_together(&self, apart: &FilesApart, workload: &Workload, configuration: Configuration) -> bool {
+        if (workload.collective, workload.scale) != apart.of {
+            return true;
+        }
+        let units = |kind| -> BTreeSet<u16> {
+            let place = self.of(workload, kind, configuration);
+            place.into_iter().flat_map(|(.., of_place)| of_place.iter().map(|run| apart.unit(run.file))).collect()
+        };
+        units(RunKind::Asked) == units(RunKind::Default)
     }
 
     /// Adds the runs of a place, which comes after all others by workload, kind and configuration.

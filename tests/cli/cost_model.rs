@@ -37,9 +37,9 @@ fn choices_stand_beside_what_was_measured() {
     let sweep = write(
         &folder,
         "sweep.csv",
-        "collective,nodes,ranks,algorithm,protocol,channels,size_bytes,time_us,busbw_gbps\n\
-         all_reduce,1,8,NVLS,SIMPLE,16,67108864,391.5,300\n\
-         all_reduce,1,8,RING,SIMPLE,24,67108864,293.6,400\n",
+        "collective,num_nodes,num_gpus,size_bytes,busbw_ip,algo,proto,nchannels\n\
+         all_reduce,1,8,67108864,300,NVLS,SIMPLE,16\n\
+         all_reduce,1,8,67108864,400,RING,SIMPLE,24\n",
     );
     let words = asked(&["--library-version", "2.28.9", "--sweep", &sweep]);
     let said = ended(&collectune(&words.iter().map(String::as_str).collect::<Vec<_>>()), 0);

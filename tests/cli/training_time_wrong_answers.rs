@@ -253,7 +253,8 @@ fn no_step_of_more_gpus_than_there_are() {
     for mode in ["default", "parity"] {
         let refused = answer(&["training-time", "step", &samples.path(), "--run", &run, "--mode", mode]);
         refused.refuses(
-            "pp·mp·dp = 8000000000 GPUs are more than the 1048576 that are composed; the nearest is dp = 131072",
+            "pp·mp·dp = 8000000000 GPUs are more than the 1048576 that are composed; the nearest is Data-parallel \
+             degree (dp) = 131072",
         );
     }
     // More than the cluster has is said.

@@ -6,12 +6,24 @@
 
 use std::fmt;
 
-use super::settings::LISTS;
 use crate::{
     form::{ChoiceError, Choices},
     order::CompactSort,
-    topology::model::{Link, Topology, link_problem},
+    topology::{
+        model::{Link, Topology, link_problem},
+        settings::Group,
+    },
 };
+
+/// The lists of links and nodes: where they stand in the form, their keys, labels and hints.
+pub(super) const LISTS: [(Group, &str, &str, &str); 6] = [
+    (Group::Edits, "add", "Add links", "0-3, or 0-3*50*500: bandwidth, ns"),
+    (Group::Edits, "remove", "Remove links", "0-1,1-0"),
+    (Group::Damage, "cut", "Cut links", "0-1,1-0"),
+    (Group::Damage, "slow", "Slow links", "0-1 at half, 0-1*0.1 at a tenth"),
+    (Group::Damage, "dead", "Dead nodes", "3,4"),
+    (Group::Damage, "weak", "Nodes with slow links", "3 at half, 3*0.1 at a tenth"),
+];
 
 /// The keys of lists of damage, of links and of nodes.
 const DAMAGE: [&str; 4] = ["cut", "slow", "dead", "weak"];

@@ -1,7 +1,7 @@
 //! The table of the fields, and the settings that they make.
 
 use super::{
-    edit::Damage,
+    edit::{Damage, LISTS},
     follow_up::{MOST_SEEDS, SEEDS},
     request::{
         GENERATED_GRAPHS, chosen_machine, conditions, custom, links, loaded, machine, made, method, number, of_kind,
@@ -55,16 +55,6 @@ const COLLECTIVES: [Collective; 8] = [
     Collective::Scatter,
     Collective::Gather,
     Collective::AllToAll,
-];
-
-/// The lists of links and nodes, which [`edit`](super::edit) reads and changes.
-pub(super) const LISTS: [(Group, &str, &str, &str); 6] = [
-    (Group::Edits, "add", "Add links", "0-3, or 0-3*50*500: bandwidth, ns"),
-    (Group::Edits, "remove", "Remove links", "0-1,1-0"),
-    (Group::Damage, "cut", "Cut links", "0-1,1-0"),
-    (Group::Damage, "slow", "Slow links", "0-1 at half, 0-1*0.1 at a tenth"),
-    (Group::Damage, "dead", "Dead nodes", "3,4"),
-    (Group::Damage, "weak", "Nodes with slow links", "3 at half, 3*0.1 at a tenth"),
 ];
 
 fn option(value: impl Into<String>, label: impl Into<String>) -> (String, String) {

@@ -176,7 +176,9 @@ const OF_OTHERS: [&str; 7] = [
 ];
 
 /// Options of other programs that messages name, with what must stand in the same text.
-const FOREIGN: [(&str, &str); 12] = [
+const FOREIGN: [(&str, &str); 13] = [
+    // An option of nccl-tests.
+    ("--ngpus", "--ngpus"),
     ("--map-by", "mpirun"),
     ("--ntasks-per-node", "srun"),
     ("--section", "profile with"),
@@ -378,6 +380,8 @@ const TEMPLATES: [(&str, &str); 36] = [
     ("tuning export", "tuning export {} --reader example"),
     ("tuning lint", "tuning lint {}"),
     ("tuning lint", "tuning lint {conf} --sweep {}"),
+    ("tuning cost-model", "tuning cost-model --gpu h100 {}"),
+    ("tuning cost-model", "tuning cost-model --gpu h100 --nodes 1 --ranks 8 --sweep {}"),
     ("tuning coverage", "tuning coverage {}"),
     ("tuning coverage", "tuning coverage --batches 1,8 --hidden 4096 --nodes 2 --ranks 16 --sweep {}"),
     ("tuning coverage", "tuning coverage --batches 1 --hidden 4096 --nodes 2 --ranks 16 --reader rccl --conf {}"),

@@ -809,10 +809,11 @@ fn the_terminal_writes_what_the_page_writes() {
         assert_eq!(run(&["-o", path.to_str().unwrap()]), "");
         assert_eq!(fs::read_to_string(path).unwrap(), page(Contents::whole(), form), "{name}");
     }
-    let fragments = page(Contents::whole(), ReportFormat::Link);
+    let site = "https://tuning.example/c/";
+    let fragments = written(Contents::whole(), WriteOptions { page: site.to_owned(), ..ReportFormat::Link.into() });
     for (size, fragment) in ["--link=small", "--link=medium", "--link"].into_iter().zip(fragments.lines()) {
         let link = run(&[size, "--site", "https://tuning.example/c/#old"]);
-        assert_eq!(link, format!("https://tuning.example/c/{fragment}\n"));
+        assert_eq!(link, format!("{site}{fragment}\n"));
     }
     let note = |about: &str, text: &str| Note { about: about.to_owned(), text: text.to_owned() };
     let annotations =

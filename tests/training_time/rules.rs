@@ -35,7 +35,7 @@ fn what_is_too_large_to_compose_names_the_nearest() {
     refused(
         |run| run.micro_batches = u32::MAX,
         ours,
-        "steps_per_update = 4294967295 micro-batches over 2 stages and chunks are more than the 262144 passes that are \
+        "Micro-batches per step (steps_per_update) = 4294967295 micro-batches over 2 stages and chunks are more than the 262144 passes that are \
          simulated; the nearest is steps_per_update = 131072",
     );
     let interleaved = |run: &mut Run| {

@@ -448,7 +448,7 @@ fn an_estimated_step_takes_curves_and_other_times() {
     bench.choose(passed.clone(), &mut Silent).unwrap();
     let after = reported(&bench);
     assert!(after.contains("600.0 µs measured") && after.contains("as all_reduce over 2×8"), "{after}");
-    assert!(after.contains("2 exchanges as measured, 1 by the bandwidth of links"), "{after}");
+    assert!(after.contains("of 3 exchanges 2 as measured, 1 by the bandwidth of links"), "{after}");
 
     passed.set("x.tensor", "2");
     passed.set("x.operators", "1.25");

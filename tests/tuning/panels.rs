@@ -80,7 +80,7 @@ fn every_field_takes_its_own_default_and_shows_what_was_chosen() {
                 Control::Number => "7".to_owned(),
                 Control::NumberWithin { most, .. } => most.to_string(),
                 _ if field.key == "gpu" => "gfx942".to_owned(),
-                _ if field.key == "library-version" => "2.30.4".to_owned(),
+                _ if ["library-version", "nccl-version"].contains(&&*field.key) => "2.30.4".to_owned(),
                 _ if field.key == "env" => "NCCL_ALGO=Ring".to_owned(),
                 _ => "words".to_owned(),
             };

@@ -35,8 +35,8 @@ fn what_is_too_large_to_compose_names_the_nearest() {
     refused(
         |run| run.micro_batches = u32::MAX,
         ours,
-        "Micro-batches per step (steps_per_update) = 4294967295 micro-batches over 2 stages and chunks are more than the 262144 passes that are \
-         simulated; the nearest is steps_per_update = 131072",
+        "Micro-batches per step (steps_per_update) = 4294967295 micro-batches over 2 stages and chunks are more than \
+         the 262144 passes that are simulated; the nearest is steps_per_update = 131072",
     );
     let interleaved = |run: &mut Run| {
         (run.layout.pipeline, run.execution.virtual_stages, run.model.layers) = (3, 5, 32);
@@ -47,8 +47,8 @@ fn what_is_too_large_to_compose_names_the_nearest() {
             run.micro_batches = 30_000;
         },
         ours,
-        "steps_per_update = 30000 micro-batches over 15 stages and chunks are more than the 262144 passes that are \
-         simulated; the nearest is steps_per_update = 17475",
+        "Micro-batches per step (steps_per_update) = 30000 micro-batches over 15 stages and chunks are more than the \
+         262144 passes that are simulated; the nearest is steps_per_update = 17475",
     );
     let mut nearest = small();
     interleaved(&mut nearest);
@@ -58,21 +58,25 @@ fn what_is_too_large_to_compose_names_the_nearest() {
         refused(
             |run| (run.layout.pipeline, run.model.layers) = (u32::MAX, u32::MAX),
             mode,
-            "pp = 4294967295 is more than the 4096 stages that are composed; the nearest is pp = 4096",
+            "Pipeline stages (pp) = 4294967295 is more than the 4096 stages that are composed; the nearest is pp = 4096",
         );
     }
     refused(
         |run| run.execution.virtual_stages = u32::MAX,
         ours,
-        "virtual_stages = 4294967295 makes 4294967295·2 chunks of the 32 layers: each needs one; the nearest is \
-         virtual_stages = 16",
+        "Chunks per stage (virtual_stages) = 4294967295 makes 4294967295·2 chunks of the 32 layers: each needs one; \
+         the nearest is virtual_stages = 16",
     );
-    refused(|run| run.model.heads = 24, ours, "h = 24 does not divide dim = 4096; the nearest that does is 16");
+    refused(
+        |run| run.model.heads = 24,
+        ours,
+        "Attention heads (h) = 24 does not divide Hidden size (dim) = 4096; the nearest that does is 16",
+    );
     // A large prime: its divisors are not tried one by one.
     refused(
         |run| (run.model.heads, run.layout.tensor) = (4_294_967_291, 2_000_000_000),
         ours,
-        "mp = 2000000000 does not divide h = 4294967291; the nearest that does is 1",
+        "Tensor degree (mp) = 2000000000 does not divide Attention heads (h) = 4294967291; the nearest that does is 1",
     );
     // Parity simulates nothing, and takes as many as there are.
     let mut long = small();

@@ -176,7 +176,9 @@ fn policy_says_the_same_in_both_doors() {
         let mut arguments = vec!["policy", "replay", &*path, "--seeds", "0"];
         arguments.extend(typed.iter().map(String::as_str));
         let output = collectune(&arguments);
-        let said = Said::of(&folder, &(text(&output.stderr) + &text(&output.stdout)));
+        // The page has fields for what an option names.
+        let printed = (text(&output.stderr) + &text(&output.stdout)).replace("--arm LOG=ARM, ", "");
+        let said = Said::of(&folder, &printed);
         let mut executor = Executor::default();
         let loaded = worker::load(&mut executor, &[(&name, log.as_bytes())]);
         let mut all = of_files(&loaded);
@@ -194,8 +196,6 @@ fn policy_says_the_same_in_both_doors() {
         for line in said.lines() {
             // Notes of a file begin with its name in the terminal; on the page they stand beside it.
             let bare = line.strip_prefix(&format!("{}: ", name.to_lowercase())).unwrap_or(&line);
-            // The page has fields for what an option names.
-            let bare = &bare.replace("--arm log=arm, ", "");
             assert!(
                 all.has(&line) || all.has(bare),
                 "{seed} {typed:?}: the terminal says {line:?}, the page {}",

@@ -187,7 +187,7 @@ fn folder(name: &str) -> Option<&str> {
 mod tests {
     use super::*;
     use crate::{
-        collective::{Algorithm, Protocol},
+        collective::{Algorithm, Configuration, Protocol},
         math::Stream,
         tuning::{
             aggregate::Target,

@@ -2,7 +2,7 @@
 
 use super::{
     CostModel, Generation, Processor,
-    constants::{ByNodes, Link, TREE_SHARES},
+    constants::{ByNodes, Hop, TREE_SHARES},
     graphs::{Graph, Path},
 };
 use crate::collective::{Algorithm, Collective, Protocol};
@@ -273,17 +273,17 @@ impl CostModel {
 
     fn latency_us(&self, collective: Collective, algorithm: Algorithm, protocol: Protocol, graph: &Graph) -> f64 {
         let (nodes, ranks) = (f64::from(self.scale.nodes), f64::from(self.scale.ranks));
-        let near = if graph.intra == Path::NvLink { Link::NvLink } else { Link::Pci };
+        let near = if graph.intra == Path::NvLink { Hop::NvLink } else { Hop::Pci };
         let hop = |link| self.constants.hop_us(link, algorithm, protocol);
         let intra = hop(near);
         let is_alone = self.per_node() == 1 && self.release.is_from(23, 0);
         let network_of = if is_alone { Algorithm::Tree } else { algorithm };
-        let network = self.constants.hop_us(Link::Network, network_of, protocol);
+        let network = self.constants.hop_us(Hop::Network, network_of, protocol);
         let levels = f64::from(self.scale.nodes.ilog2());
         let base = self.constants.base_us(algorithm, protocol);
         base + match algorithm {
             Algorithm::Ring if matches!(collective, Collective::Broadcast | Collective::Reduce) => {
-                let link = if self.scale.nodes == 1 { near } else { Link::Network };
+                let link = if self.scale.nodes == 1 { near } else { Hop::Network };
                 match (graph.is_same_channels, protocol) {
                     (true, _) => hop(link),
                     (false, Protocol::Simple) => {

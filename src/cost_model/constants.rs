@@ -6,7 +6,7 @@ use crate::collective::{Algorithm, Protocol};
 
 /// What a hop goes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Link {
+pub(super) enum Hop {
     NvLink,
     Pci,
     Network,
@@ -112,11 +112,11 @@ impl Constants {
     }
 
     /// The latency of a hop.
-    pub(super) fn hop_us(&self, link: Link, algorithm: Algorithm, protocol: Protocol) -> f64 {
+    pub(super) fn hop_us(&self, link: Hop, algorithm: Algorithm, protocol: Protocol) -> f64 {
         let by_link = |nvlink: f64, pci: f64, network: f64| match link {
-            Link::NvLink => nvlink,
-            Link::Pci => pci,
-            Link::Network => network,
+            Hop::NvLink => nvlink,
+            Hop::Pci => pci,
+            Hop::Network => network,
         };
         match (algorithm, protocol) {
             (Algorithm::Tree, Protocol::Ll) => by_link(0.6, 1.0, 5.0),

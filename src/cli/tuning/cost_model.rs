@@ -93,8 +93,8 @@ struct Answer {
 impl CostModelOf {
     pub(super) fn run(self) -> Result<(), CliError> {
         if !library_choice::COLLECTIVES.contains(&self.collective) {
-            let known = library_choice::COLLECTIVES.map(|collective| collective.name()).join(", ");
-            return refuse(&format!("the library has no choice for {}: its model knows {known}", self.collective));
+            let known = library_choice::COLLECTIVES.map(Collective::name).join(", ");
+            return refuse(format!("the library has no choice for {}: its model knows {known}", self.collective));
         }
         let mut notes = Vec::new();
         let model = self.model(&mut notes)?;
@@ -156,7 +156,7 @@ impl CostModelOf {
         };
         if logs.is_empty() {
             let Some(machine) = Machine::of_name(&self.gpu) else {
-                return refuse(&format!(
+                return refuse(format!(
                     "{:?} is no GPU whose channels are known without a log (a100, h100, h200, b200); give a log of the job \
                      with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH",
                     self.gpu
@@ -168,7 +168,7 @@ impl CostModelOf {
             return Ok(question.model()?);
         }
         let Gpu::Sm(capability) = self.gpu.parse::<Gpu>()? else {
-            return refuse(&format!(
+            return refuse(format!(
                 "{} is no GPU of NVIDIA, which NCCL runs on ({} has another model)",
                 self.gpu,
                 Library::Rccl

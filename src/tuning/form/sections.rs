@@ -85,7 +85,7 @@ impl Tuning {
             Panel::Campaign => self.histories(),
             Panel::Tables => self.tables(),
             Panel::Compare => self.compared(),
-            Panel::CostModel => vec![self.cost_model()],
+            Panel::CostModel => self.cost_model(),
         }
     }
 
@@ -319,14 +319,14 @@ impl Tuning {
     }
 
     /// What NCCL chooses by its own cost model, beside what was measured.
-    fn cost_model(&self) -> Section {
+    fn cost_model(&self) -> Vec<Section> {
         let question = &self.settings.library_choice;
         let section = Section::with_form(Group::CostModel);
         let model = match question.model() {
             Ok(model) => model,
             Err(error) => {
                 let placement = Placement { error: Some(error.to_string()), ..section.placement };
-                return Section { placement, ..section };
+                return vec![Section { placement, ..section }];
             }
         };
         let is_rccl = self.loaded.platform().is_some_and(|told| told.library == Library::Rccl);
@@ -341,8 +341,9 @@ impl Tuning {
         section.charts.push(library_choice::chart(&model, collective, &lines, sweep));
         section.tables.push(Exhibit::new("cost-model", "At each size", library_choice::listing(&lines)));
         let cells = library_choice::cells(&model, collective);
-        section.tables.push(Exhibit::new("cost-table", "Latency and bandwidth of each", cells));
-        section
+        let title = "Latency and bandwidth of each";
+        let table = Exhibit::new("cost-table", title, cells);
+        vec![section, Section { tables: vec![table], ..Section::folded(title, Vec::new()) }]
     }
 
     fn tables(&self) -> Vec<Section> {

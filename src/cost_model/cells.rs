@@ -10,11 +10,11 @@ use crate::collective::{Algorithm, Collective, Protocol};
 /// What the model says of an algorithm with a protocol.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell {
-    /// The algorithm.
+    /// One that the collective runs with on this communicator.
     pub algorithm: Algorithm,
-    /// The protocol.
+    /// Of LL, LL128 and SIMPLE.
     pub protocol: Protocol,
-    /// The latency in µs.
+    /// The time in µs of a call without bytes.
     pub latency_us: f64,
     /// The algorithm bandwidth in GB/s: bytes over time, not busbw.
     pub algbw_gbps: f64,
@@ -23,7 +23,7 @@ pub struct Cell {
 /// What the library would run for a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
-    /// The algorithm and protocol.
+    /// The algorithm and protocol with the least time at this size.
     pub cell: Cell,
     /// The time in µs that the model gives it.
     pub time_us: f64,
@@ -75,7 +75,7 @@ impl CostModel {
             && self.scale.nodes > 1
             && size_bytes / (u64::from(self.all_channels()) * u64::from(self.scale.ranks)) >= 64;
         let latency = match is_plateau {
-            true if self.generation == Generation::Volta => 1.9,
+            true if self.constants.generation == Generation::Volta => 1.9,
             true => 1.4,
             false => 1.0,
         };
@@ -136,7 +136,7 @@ impl CostModel {
 
     fn runs(&self, collective: Collective, algorithm: Algorithm, protocol: Protocol) -> bool {
         let is_gather = matches!(collective, Collective::AllGather | Collective::ReduceScatter);
-        let (nodes, is_from) = (self.scale.nodes, |minor| self.release.is_from(minor, 0));
+        let (nodes, is_from) = (self.scale.nodes, |minor| self.constants.release.is_from(minor, 0));
         let is_there = match algorithm {
             Algorithm::Nvls => {
                 // Between nodes it needs a network that reduces.
@@ -153,16 +153,16 @@ impl CostModel {
     /// Whether the paths carry LL128's stores whole.
     fn has_ll128(&self, algorithm: Algorithm) -> bool {
         let Some(graph) = self.graph(algorithm) else { return false };
-        let farthest_intra = if self.release.is_from(18, 3) { Path::NvLinkBridge } else { Path::NvLink };
+        let farthest_intra = if self.constants.release.is_from(18, 3) { Path::NvLinkBridge } else { Path::NvLink };
         let farthest_inter = match self.capability {
             // Of 2.27.3 alone.
-            90.. if self.release.is_from(27, 3) && !self.release.is_from(27, 5) => Path::P2c,
+            90.. if self.constants.release.is_from(27, 3) && !self.constants.release.is_from(27, 5) => Path::P2c,
             90.. => Path::Pxn,
             _ => Path::Pxb,
         };
         let is_gpu = match self.capability {
-            70.. if self.release.is_from(27, 0) => true,
-            100 | 120 => self.release.is_from(25, 0),
+            70.. if self.constants.release.is_from(27, 0) => true,
+            100 | 120 => self.constants.release.is_from(25, 0),
             70 | 80 | 90 => true,
             _ => false,
         };
@@ -178,7 +178,7 @@ impl CostModel {
         match (algorithm, protocol) {
             (Algorithm::Ring, Protocol::Ll) => {
                 let part = match collective {
-                    _ if self.release.is_from(21, 0) => 2.0,
+                    _ if self.constants.release.is_from(21, 0) => 2.0,
                     Collective::AllReduce | Collective::Reduce => 4.0,
                     _ if self.scale.nodes > 1 => 4.0,
                     _ => 3.0,
@@ -186,7 +186,7 @@ impl CostModel {
                 self.ll_most_gbps().min(all / part)
             }
             (Algorithm::Ring, Protocol::Ll128) => {
-                let is_alone = self.per_node() < 2 && !self.release.is_from(23, 0);
+                let is_alone = self.per_node() < 2 && !self.constants.release.is_from(23, 0);
                 let share = if is_alone { 0.7 } else { 0.92 };
                 (share * all).min(channels * at(self.constants.ring_ll128_gbps()))
             }
@@ -200,9 +200,9 @@ impl CostModel {
                     }
                     _ => tree,
                 };
-                if graph.is_plain_tree && self.release.is_from(18, 3) { 0.85 * tree } else { tree }
+                if graph.is_plain_tree && self.constants.release.is_from(18, 3) { 0.85 * tree } else { tree }
             }
-            (Algorithm::Pat, _) => all * if self.release.is_from(24, 0) { 0.75 } else { 0.85 },
+            (Algorithm::Pat, _) => all * if self.constants.release.is_from(24, 0) { 0.75 } else { 0.85 },
             (Algorithm::Nvls | Algorithm::NvlsTree, _) => channels * self.nvls_gbps(collective, algorithm, graph),
             _ => all,
         }
@@ -216,7 +216,7 @@ impl CostModel {
         let is_tree = algorithm == Algorithm::NvlsTree;
         let is_reduced = collective == Collective::AllReduce;
         let others = (gpus - 1.0) / gpus;
-        if self.release.is_from(28, 0) {
+        if self.constants.release.is_from(28, 0) {
             let times = if is_reduced { 2.0 } else { others };
             let links = intra * self.constants.nvls_share() * (channels - 1.0) / channels * times;
             let network = if is_tree && self.scale.nodes <= 2 { 2.0 * inter } else { inter };
@@ -224,14 +224,14 @@ impl CostModel {
             return if is_tree { least.min(self.by_nodes(self.constants.nvls_tree_gbps())) } else { least };
         }
         match (is_tree, self.scale.nodes) {
-            _ if !self.release.is_from(19, 0) => {
+            _ if !self.constants.release.is_from(19, 0) => {
                 if self.scale.nodes <= 2 {
                     intra
                 } else {
                     inter
                 }
             }
-            (false, _) if !is_reduced && self.release.is_from(27, 0) => (intra * others).min(0.9 * inter),
+            (false, _) if !is_reduced && self.constants.release.is_from(27, 0) => (intra * others).min(0.9 * inter),
             (true, 3..) => intra.min(inter / 2.0),
             _ => intra.min(inter),
         }
@@ -243,10 +243,10 @@ impl CostModel {
         let steps = self.steps(collective);
         match algorithm {
             Algorithm::Ring => ranks / steps,
-            _ if self.release.is_from(23, 0) && collective != Collective::AllReduce => 1.0,
-            Algorithm::Nvls | Algorithm::NvlsTree if self.release.is_from(28, 0) => ranks / steps,
-            Algorithm::Nvls | Algorithm::NvlsTree if self.release.is_from(19, 0) => 5.0 / 6.0,
-            Algorithm::Nvls if self.release.is_from(18, 3) => 5.0 / 6.0,
+            _ if self.constants.release.is_from(23, 0) && collective != Collective::AllReduce => 1.0,
+            Algorithm::Nvls | Algorithm::NvlsTree if self.constants.release.is_from(28, 0) => ranks / steps,
+            Algorithm::Nvls | Algorithm::NvlsTree if self.constants.release.is_from(19, 0) => 5.0 / 6.0,
+            Algorithm::Nvls if self.constants.release.is_from(18, 3) => 5.0 / 6.0,
             Algorithm::Nvls => 0.75,
             Algorithm::NvlsTree => 0.7 * nodes / (2.0 * (nodes - 1.0)),
             _ => 0.5,
@@ -255,7 +255,7 @@ impl CostModel {
 
     /// The share of its bandwidth that a tree reaches at a size.
     fn share_of_size(&self, collective: Collective, cell: &Cell, size_bytes: u64) -> f64 {
-        let is_recent = self.release.is_from(29, 0);
+        let is_recent = self.constants.release.is_from(29, 0);
         let row = match (cell.algorithm, cell.protocol) {
             (Algorithm::Tree, Protocol::Ll) => 0,
             (Algorithm::Tree, Protocol::Ll128) => 1,
@@ -276,7 +276,7 @@ impl CostModel {
         let near = if graph.intra == Path::NvLink { Hop::NvLink } else { Hop::Pci };
         let hop = |link| self.constants.hop_us(link, algorithm, protocol);
         let intra = hop(near);
-        let is_alone = self.per_node() == 1 && self.release.is_from(23, 0);
+        let is_alone = self.per_node() == 1 && self.constants.release.is_from(23, 0);
         let network_of = if is_alone { Algorithm::Tree } else { algorithm };
         let network = self.constants.hop_us(Hop::Network, network_of, protocol);
         let levels = f64::from(self.scale.nodes.ilog2());
@@ -295,7 +295,7 @@ impl CostModel {
             Algorithm::Ring => {
                 let hops_between = match collective {
                     _ if self.scale.nodes == 1 => 0.0,
-                    Collective::AllReduce if self.release.is_from(23, 0) => 2.0 * (nodes - 1.0),
+                    Collective::AllReduce if self.constants.release.is_from(23, 0) => 2.0 * (nodes - 1.0),
                     Collective::AllReduce => 2.0 * nodes,
                     _ => nodes - 1.0,
                 };
@@ -308,7 +308,7 @@ impl CostModel {
                 (self.steps(collective) - hops_between) * intra.max(overhead) + hops_between * network
             }
             Algorithm::Tree => 2.0 * ((ranks / nodes - 1.0) * intra + levels * network),
-            Algorithm::NvlsTree if !self.release.is_from(19, 0) => 2.0 * (nodes - 1.0) * network,
+            Algorithm::NvlsTree if !self.constants.release.is_from(19, 0) => 2.0 * (nodes - 1.0) * network,
             Algorithm::NvlsTree => intra + 2.0 * levels * network,
             Algorithm::Pat => 8.0 + levels * network / 3.5 + 2.8 * ranks,
             _ => intra,
@@ -338,7 +338,7 @@ impl CostModel {
 
     fn ll_most_gbps(&self) -> f64 {
         let row = match (self.scale.nodes, self.processor) {
-            (1, _) => self.generation,
+            (1, _) => self.constants.generation,
             (_, Processor::Intel) => Generation::Volta,
             (_, Processor::Amd) => Generation::Ampere,
         };

@@ -18,15 +18,11 @@ pub(super) type ByNodes = [f64; 3];
 /// The constants of one release and one generation of GPUs. Bandwidths are in GB/s, latencies in µs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Constants {
-    release: Release,
-    generation: Generation,
+    pub(super) release: Release,
+    pub(super) generation: Generation,
 }
 
 impl Constants {
-    pub(super) const fn new(release: Release, generation: Generation) -> Self {
-        Self { release, generation }
-    }
-
     fn is_from(&self, minor: u32, patch: u32) -> bool {
         self.release.is_from(minor, patch)
     }

@@ -9,25 +9,25 @@ use crate::{collective::Scale, conf::machine::Gpu};
 /// How far apart two GPUs, or a GPU and its network card, are (`PATH_*` in NCCL, src/graph/topo.h), from near to far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Path {
-    /// The same device.
+    /// `LOC`: the same device.
     Local,
-    /// A direct NVLink.
+    /// `NVL`: a direct NVLink.
     NvLink,
-    /// NVLink through another GPU.
+    /// `NVB`: NVLink through another GPU.
     NvLinkBridge,
-    /// NVLink between a processor and a GPU.
+    /// `C2C`: NVLink between a processor and a GPU.
     C2c,
-    /// One PCIe switch.
+    /// `PIX`: at most one PCIe switch.
     Pix,
-    /// Several PCIe switches.
+    /// `PXB`: several PCIe switches.
     Pxb,
-    /// A network card through C2C and PCIe.
+    /// `P2C`: a network card through C2C and PCIe.
     P2c,
-    /// A network card of another GPU, reached over NVLink.
+    /// `PXN`: a network card of another GPU, reached over NVLink.
     Pxn,
-    /// Through the processor's host bridge.
+    /// `PHB`: through the processor's host bridge.
     Phb,
-    /// Between processors.
+    /// `SYS`: between processors; also what the library can't reach otherwise.
     System,
 }
 
@@ -70,10 +70,18 @@ pub struct Graph {
     pub is_same_channels: bool,
 }
 
+impl Graph {
+    /// A graph of so many channels over NVLink, each with these GB/s within a node and between nodes.
+    const fn of_nvlink(channels: u32, [intra_gbps, inter_gbps]: [f64; 2], inter: Path) -> Self {
+        let intra = Path::NvLink;
+        Self { channels, intra_gbps, inter_gbps, intra, inter, is_plain_tree: false, is_same_channels: true }
+    }
+}
+
 /// The graphs of a communicator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Graphs {
-    /// Rings.
+    /// Rings through all GPUs of a node, one for each channel.
     pub ring: Graph,
     /// Trees, of as many channels as the rings; PAT runs on it as well.
     pub tree: Graph,
@@ -93,7 +101,7 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// All of them.
+    /// All of them, from the oldest GPU to the newest.
     pub const ALL: [Self; 3] = [Self::A100, Self::H100, Self::B200];
 
     /// The machine of a GPU by its name, such as `h100`, `H200-SXM`; `None` for others, also those of the same
@@ -135,15 +143,7 @@ impl Machine {
     }
 
     fn on_one_node(self, gpus: u32, release: Release) -> Graphs {
-        let graph = |channels: u32, intra_gbps: f64, inter_gbps: f64| Graph {
-            channels,
-            intra_gbps,
-            inter_gbps,
-            intra: Path::NvLink,
-            inter: Path::Pix,
-            is_plain_tree: false,
-            is_same_channels: true,
-        };
+        let graph = |channels, intra_gbps, inter_gbps| Graph::of_nvlink(channels, [intra_gbps, inter_gbps], Path::Pix);
         let (channels, ring_gbps, links_gbps) = match self {
             Self::A100 => (12, 20.0, 40.0),
             Self::H100 => (12, 30.0, 60.0),
@@ -176,15 +176,7 @@ impl Machine {
 /// a54c2529).
 fn between_h100(gpus: u32, nodes: u32) -> Graphs {
     let (channels, gbps) = if gpus == 8 { (8, 48.0) } else { (2 * gpus, 24.0) };
-    let graph = |channels: u32, intra_gbps: f64, inter_gbps: f64| Graph {
-        channels,
-        intra_gbps,
-        inter_gbps,
-        intra: Path::NvLink,
-        inter: Path::Pxn,
-        is_plain_tree: false,
-        is_same_channels: true,
-    };
+    let graph = |channels, intra_gbps, inter_gbps| Graph::of_nvlink(channels, [intra_gbps, inter_gbps], Path::Pxn);
     let tree_gbps = if nodes == 2 { f64::max(gbps, 45.0) } else { gbps };
     let nvls = match gpus {
         4 => Some(graph(4, 60.0, 48.0)),

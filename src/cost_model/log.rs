@@ -16,9 +16,9 @@ use crate::{collective::Scale, conf::machine::Version};
 pub struct LoggedGraphs {
     /// The graphs; `None` where one of rings or trees is missing.
     pub graphs: Option<Graphs>,
-    /// The library's version.
+    /// The version of NCCL; of several that are printed, the last.
     pub version: Option<Version>,
-    /// The largest communicator.
+    /// The nodes and ranks of the communicator with the most ranks.
     pub scale: Option<Scale>,
     /// It is RCCL's, whose model is another.
     pub is_rccl: bool,

@@ -59,9 +59,9 @@ pub enum CostModelError {
          nodes of H100 or H200 with 1, 2, 4 or 8 GPUs each"
     )]
     NoGraphs {
-        /// The machine.
+        /// The GPUs that were asked about.
         machine: Machine,
-        /// The nodes and ranks.
+        /// The communicator, of which only some numbers of GPUs a node are known.
         scale: Scale,
     },
 }
@@ -93,7 +93,7 @@ impl Release {
         self.minor > minor || (self.minor == minor && self.patch >= patch)
     }
 
-    /// Its version.
+    /// The version with all three numbers, such as 2.28.9.
     pub const fn version(self) -> Version {
         Version::release(2, self.minor, self.patch)
     }
@@ -129,18 +129,16 @@ impl Generation {
 /// Whose processors the nodes have, which changes the cost of a hop between nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Processor {
-    /// Intel's.
+    /// A hop between nodes costs 1 µs at least, 3 µs with SIMPLE.
     #[default]
     Intel,
-    /// AMD's.
+    /// A hop between nodes costs 2 µs at least, 6 µs with SIMPLE.
     Amd,
 }
 
 /// The model of a release for one communicator.
 #[derive(Clone, Copy, Debug)]
 pub struct CostModel {
-    release: Release,
-    generation: Generation,
     constants: Constants,
     /// The compute capability times ten.
     capability: u32,
@@ -164,9 +162,8 @@ impl CostModel {
         if scale.nodes == 0 || scale.ranks < 2 || !scale.ranks.is_multiple_of(scale.nodes) {
             return Err(CostModelError::Scale(scale));
         }
-        let generation = Generation::of(capability, release);
-        let constants = Constants::new(release, generation);
-        Ok(Self { release, generation, constants, capability, scale, graphs, processor })
+        let constants = Constants { release, generation: Generation::of(capability, release) };
+        Ok(Self { constants, capability, scale, graphs, processor })
     }
 
     /// The model of a machine whose graphs are known.
@@ -185,7 +182,7 @@ impl CostModel {
 
     /// The release whose model it is.
     pub const fn release(&self) -> Release {
-        self.release
+        self.constants.release
     }
 
     /// The nodes and ranks of the communicator.

@@ -46,7 +46,7 @@ pub fn verdict(algo: &Algo) -> Result<String, Refusal> {
 pub struct Refusal {
     /// What follows, such as `It can't be run`: a sentence without its full stop.
     pub meaning: String,
-    /// Where it goes wrong.
+    /// The rank and chunk, or the step, at which it fails: a sentence without its full stop.
     pub why: String,
 }
 

@@ -2,7 +2,11 @@
 
 use serde::Serialize;
 
-use super::{aggregate::Point as MeasuredPoint, platform::Version, sweep::Sweep};
+use super::{
+    aggregate::Point as MeasuredPoint,
+    platform::Version,
+    sweep::{self, Sweep},
+};
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     cost_model::{self, Cell, CostModel, CostModelError, Machine, Processor, Release},
@@ -28,13 +32,13 @@ const EXPONENTS: std::ops::RangeInclusive<u32> = 10..=33;
 pub struct LibraryQuestion {
     /// The GPUs and how they are linked.
     pub machine: Machine,
-    /// The version of NCCL.
+    /// The version of NCCL, from 2.18.1 to 2.30.7; others are refused.
     pub version: Version,
     /// Whose processors the nodes have.
     pub processor: Processor,
-    /// The collective.
+    /// One of [`COLLECTIVES`].
     pub collective: Collective,
-    /// The nodes and ranks.
+    /// The communicator, with as many GPUs on each node.
     pub scale: Scale,
 }
 
@@ -61,7 +65,9 @@ impl LibraryQuestion {
 
     /// What is taken for granted, in words.
     pub fn assumptions(&self) -> Vec<String> {
-        let mut notes = Vec::new();
+        let release = Release::of(self.version).ok();
+        let mut notes: Vec<String> =
+            release.and_then(|release| of_another_release(self.version, release)).into_iter().collect();
         if self.scale.nodes > 1 {
             notes.push(format!(
                 "The channels are those that NCCL 2.27.5 finds on nodes of {} with a network card of 400 Gb/s for each GPU. \
@@ -73,6 +79,11 @@ impl LibraryQuestion {
         }
         notes
     }
+}
+
+/// That a version has the model of another one, in a sentence; `None` where it has its own.
+pub fn of_another_release(version: Version, release: Release) -> Option<String> {
+    (release.version() != version).then(|| format!("NCCL {version} has, as far as is known, the model of {release}."))
 }
 
 /// What the library would run at a size.
@@ -92,16 +103,16 @@ pub struct LibraryLine {
     pub busbw_gbps: f64,
     /// The algorithm and protocol that come next.
     pub next: Option<NextChoice>,
-    /// What was measured there.
+    /// What a sweep has at this size and scale; `None` where nothing.
     pub measured: Option<MeasuredChoice>,
 }
 
 /// The algorithm and protocol with the second least time by the model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct NextChoice {
-    /// The algorithm.
+    /// Another one than the chosen one, or the same with another protocol.
     pub algorithm: Algorithm,
-    /// The protocol.
+    /// Of LL, LL128 and SIMPLE.
     pub protocol: Protocol,
     /// How much longer it takes by the model, in per cent.
     pub slower_pct: f64,
@@ -113,7 +124,7 @@ pub struct MeasuredChoice {
     /// The highest measured bus bandwidth in GB/s of the algorithm and protocol that the model chooses; `None` where
     /// they were not measured.
     pub chosen_gbps: Option<f64>,
-    /// What measured fastest.
+    /// The configuration that was asked for and has the highest measured bus bandwidth.
     pub best: Configuration,
     /// Its bus bandwidth in GB/s.
     pub best_gbps: f64,
@@ -126,15 +137,12 @@ impl MeasuredChoice {
     }
 
     fn new(points: &[MeasuredPoint], chosen: &Cell) -> Option<Self> {
-        let highest = |points: &mut dyn Iterator<Item = &MeasuredPoint>| {
-            points.map(|point| (point.configuration, point.busbw_gbps)).reduce(|a, b| if b.1 > a.1 { b } else { a })
-        };
         let is_chosen = |point: &&MeasuredPoint| {
             (point.configuration.algorithm, point.configuration.protocol) == (chosen.algorithm, chosen.protocol)
         };
-        let (best, best_gbps) = highest(&mut points.iter())?;
-        let chosen_gbps = highest(&mut points.iter().filter(is_chosen)).map(|(_, busbw_gbps)| busbw_gbps);
-        Some(Self { chosen_gbps, best, best_gbps })
+        let chosen_gbps = sweep::best(points.iter().filter(is_chosen)).map(|point| point.busbw_gbps);
+        let best = sweep::best(points)?;
+        Some(Self { chosen_gbps, best: best.configuration, best_gbps: best.busbw_gbps })
     }
 }
 

@@ -292,6 +292,12 @@ impl LoadedTuning {
         Platform::from_words(words).or_else(|| Platform::from_algorithms(ran)).or_else(|| self.platform_of_jobs())
     }
 
+    /// The measurements, for NCCL's cost model to be compared with; `None` where they are of RCCL, whose model is another.
+    pub fn sweep_for_nccl(&self) -> Option<&Sweep> {
+        let is_rccl = self.platform().is_some_and(|told| told.library == Library::Rccl);
+        (!is_rccl).then(|| self.study.sweep())
+    }
+
     /// The library that the logs of jobs name; `None` where none does, or they name different ones.
     fn platform_of_jobs(&self) -> Option<Platform> {
         let mut named = self.files.jobs.iter().filter_map(|(_, job)| job.lines.library());

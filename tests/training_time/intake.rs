@@ -623,24 +623,21 @@ fn another_precision_is_extrapolated() {
 fn zero_is_named_with_the_nearest_value() {
     use collectune::training_time::{regressors::Mode, step::rules};
     let good = run(SHORT).unwrap();
-    type Change = (&'static str, fn(&mut Run));
+    type Change = (&'static str, &'static str, fn(&mut Run));
     let change: [Change; 6] = [
-        ("pp", |run| run.layout.pipeline = 0),
-        ("mp", |run| run.layout.tensor = 0),
-        ("dp", |run| run.layout.data = 0),
-        ("b", |run| run.micro_batch = 0),
-        ("steps_per_update", |run| run.micro_batches = 0),
-        ("gpus_per_node", |run| run.layout.gpus_per_node = 0),
+        ("Pipeline stages", "pp", |run| run.layout.pipeline = 0),
+        ("Tensor degree", "mp", |run| run.layout.tensor = 0),
+        ("Data-parallel degree", "dp", |run| run.layout.data = 0),
+        ("Sequences of a micro-batch", "b", |run| run.micro_batch = 0),
+        ("Micro-batches per step", "steps_per_update", |run| run.micro_batches = 0),
+        ("GPUs of a node", "gpus_per_node", |run| run.layout.gpus_per_node = 0),
     ];
-    for (name, change) in change {
+    for (label, name, change) in change {
         let mut run = good.clone();
         change(&mut run);
         for mode in [Mode::Default, Mode::Parity] {
             let error = rules::check(&run, mode).unwrap_err().to_string();
-            assert!(
-                error.ends_with(&format!("({name}) is 0: at least 1 is needed; the nearest is {name} = 1")),
-                "{error}"
-            );
+            assert_eq!(error, format!("{label} ({name}) is 0: at least 1 is needed; the nearest is {name} = 1"));
         }
     }
 }

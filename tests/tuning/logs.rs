@@ -182,7 +182,7 @@ fn of_a_row_with_one_bad_time_the_other_placement_counts() {
 
 /// A log of as many devices, each in a group of ranks, with this line behind the options.
 fn grouped(groups: &[u32], options: &str, more: &str) -> String {
-    let (head, _) = START.split_once("# Using devices").unwrap();
+    let (head, _) = START.split_once("# Using devices").expect("the log has a head");
     let head = head.replace(" unalign: 0\n", &format!("{options}\n"));
     let device = |(rank, group): (usize, &u32)| {
         format!("#  Rank {rank:2} Group {group:2} Pid {} on node{} device 0 [0000:05:00] x\n", 100 + rank, rank / 8)

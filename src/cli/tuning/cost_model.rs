@@ -14,11 +14,12 @@ use crate::{
     },
     collective::{Collective, Scale},
     cost_model::{self, CostModel, LoggedGraphs, Machine, Processor, Release, read_log},
+    progress::Silent,
     tuning::{
         aggregate::Target,
         library_choice::{self, KNOWN_ERROR, LibraryLine, LibraryQuestion},
-        platform::{Gpu, Library, Platform, Version},
-        runs::aggregate,
+        loaded::LoadedTuning,
+        platform::{Gpu, Library, Version},
         sweep::Sweep,
     },
 };
@@ -98,27 +99,24 @@ impl CostModelOf {
         }
         let mut notes = Vec::new();
         let model = self.model(&mut notes)?;
-        let sweep = match &self.sweep[..] {
-            [] => Sweep::default(),
+        let loaded = match &self.sweep[..] {
+            [] => None,
             sweeps => {
-                let opened = files::has_rows(files::read(sweeps, &self.measured, Reads::Sweeps)?)?;
-                let words = opened.measured_with.values().flatten().map(String::as_str);
-                let ran = opened.rows.iter().map(|row| row.ran.algorithm);
-                let told = Platform::from_words(words).or_else(|| Platform::from_algorithms(ran));
-                if told.is_some_and(|told| told.library == Library::Rccl) {
-                    notes.push(library_choice::OF_RCCL.to_owned());
-                    Sweep::default()
-                } else {
-                    aggregate(&opened.rows, Target::Time)
-                }
+                let mut opened = files::has_rows(files::read(sweeps, &self.measured, Reads::Sweeps)?)?;
+                Some(opened.take_tuning(Target::Time, &mut Silent))
             }
         };
+        let nothing = Sweep::default();
+        let compared = loaded.as_ref().and_then(LoadedTuning::sweep_for_nccl);
+        if loaded.is_some() && compared.is_none() {
+            notes.push(library_choice::OF_RCCL.to_owned());
+        }
+        let sweep = compared.unwrap_or(&nothing);
         let lines = match &self.sizes {
-            Some(Sizes(sizes)) => library_choice::lines_at(&model, self.collective, sizes, &sweep),
-            None => library_choice::lines(&model, self.collective, &sweep),
+            Some(Sizes(sizes)) => library_choice::lines_at(&model, self.collective, sizes, sweep),
+            None => library_choice::lines(&model, self.collective, sweep),
         };
-        let is_compared = sweep != Sweep::default();
-        if is_compared && lines.iter().all(|line| line.measured.is_none()) {
+        if compared.is_some() && lines.iter().all(|line| line.measured.is_none()) {
             notes.push(format!("the sweeps have no {} on {} at these sizes", self.collective, model.scale()));
         }
         notes.push(KNOWN_ERROR.to_owned());
@@ -148,9 +146,6 @@ impl CostModelOf {
         }
         let version = self.library_version.or(logged.version).unwrap_or(cost_model::NEWEST);
         let release = Release::of(version)?;
-        if release.version() != version {
-            notes.push(format!("NCCL {version} has, as far as is known, the model of {release}"));
-        }
         let Some(scale) = self.scale.scale()?.or(logged.scale) else {
             return refuse("say on how many nodes and ranks: --nodes 2 --ranks 16");
         };
@@ -167,6 +162,7 @@ impl CostModelOf {
             notes.extend(question.assumptions());
             return Ok(question.model()?);
         }
+        notes.extend(library_choice::of_another_release(version, release));
         let Gpu::Sm(capability) = self.gpu.parse::<Gpu>()? else {
             return refuse(format!(
                 "{} is no GPU of NVIDIA, which NCCL runs on ({} has another model)",

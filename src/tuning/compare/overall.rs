@@ -184,8 +184,7 @@ mod tests {
         for (first, change) in [(8, -0.26), (6, 0.095), (4, -0.2), (12, -0.1)] {
             let found = level(|size| if size < first { 0.0 } else { change });
             assert!(found.ln_ratio.abs() < 0.01 && found.error < 0.01, "{first} {found:?}");
-            // Where most did not change, the median of all is theirs as well.
-            assert!(found.sizes == 16 || found.between_bytes == [4096, 4096 << (first - 1)], "{first} {found:?}");
+            assert_eq!(found.between_bytes, [4096, 4096 << (first - 1)]);
         }
         // A change that grows with the size.
         let growing = level(|size| if size < 6 { 0.0 } else { -0.03 * (size - 5) as f64 });
@@ -202,13 +201,13 @@ mod tests {
         };
         for change in [[-0.26, 0.0], [0.0, -0.14], [0.3, 0.0]] {
             let found = two(change);
-            assert!(found.ln_ratio.abs() < 0.025 && found.error < 0.02, "{change:?} {found:?}");
+            assert!(found.ln_ratio.abs() < 0.02 && found.error < 0.02, "{change:?} {found:?}");
         }
         let both = two([-0.1, -0.1]);
         assert!((both.ln_ratio + 0.1).abs() < 0.02 && both.error < 0.02, "{both:?}");
         // Neither is as before: the error reaches both.
         let neither = two([-0.1, -0.3]);
-        assert!((neither.ln_ratio + 0.2).abs() < 0.02 && neither.error > 0.08, "{neither:?}");
+        assert!((neither.ln_ratio + 0.2).abs() < 0.02 && neither.error > 0.09, "{neither:?}");
     }
 
     #[test]

@@ -10,9 +10,9 @@ use crate::{
 
 /// Two states with the same placement of each collective and scale, and what was done for that, a sentence each.
 pub struct SamePlacement<'a> {
-    /// The state before.
+    /// The earlier state; borrowed where nothing had to be brought to another placement.
     pub before: Cow<'a, Snapshot>,
-    /// The state after.
+    /// The later state, likewise.
     pub after: Cow<'a, Snapshot>,
     /// The collectives and scales of which another placement is compared, or none.
     pub notes: Vec<String>,

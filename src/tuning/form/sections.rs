@@ -26,7 +26,6 @@ use crate::{
         hotspots::{self, HotspotQuestion},
         library_choice, listing,
         plan::{self, PlanAnswer, PlanQuestion},
-        platform::Library,
         reach::{self, PathEvidence, Reach, ReachLine},
         report::trust,
         result::Recommendation,
@@ -329,14 +328,14 @@ impl Tuning {
                 return vec![Section { placement, ..section }];
             }
         };
-        let is_rccl = self.loaded.platform().is_some_and(|told| told.library == Library::Rccl);
         let (collective, nothing) = (question.collective, Sweep::default());
-        let sweep = if is_rccl { &nothing } else { self.loaded.study.sweep() };
+        let compared = self.loaded.sweep_for_nccl();
+        let sweep = compared.unwrap_or(&nothing);
         let lines = library_choice::lines(&model, collective, sweep);
         let mut section = section.saying(&library_choice::sentence(&model, collective, &lines));
         section.text.extend(library_choice::verdict(&lines));
         let notes = question.assumptions().into_iter().chain([library_choice::KNOWN_ERROR.to_owned()]);
-        let not_compared = is_rccl.then(|| library_choice::OF_RCCL.to_owned());
+        let not_compared = compared.is_none().then(|| library_choice::OF_RCCL.to_owned());
         section.placement = section.placement.noted(not_compared.into_iter().chain(notes));
         section.charts.push(library_choice::chart(&model, collective, &lines, sweep));
         section.tables.push(Exhibit::new("cost-model", "At each size", library_choice::listing(&lines)));

@@ -519,7 +519,8 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
 }
 
 /// Why the gain of an arm can't be told from its turns, with the calls of a round: calls of `auto` or of the arm differ
-/// from one place in a round to another by half of the gain or more. `None` where they don't, or where turns were drawn.
+/// from one place in a round to another by half of the gain or more. `None` where they don't, or where turns were
+/// drawn.
 fn by_turns(pool: &Pool, summaries: &[Summary], candidate: usize, gain_pct: f64) -> Option<(usize, String)> {
     /// Of two equal places of an arm one in a thousand is called different.
     const CHANCE: f64 = 0.001;

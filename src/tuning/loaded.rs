@@ -292,7 +292,8 @@ impl LoadedTuning {
         Platform::from_words(words).or_else(|| Platform::from_algorithms(ran)).or_else(|| self.platform_of_jobs())
     }
 
-    /// The measurements, for NCCL's cost model to be compared with; `None` where they are of RCCL, whose model is another.
+    /// The measurements, for NCCL's cost model to be compared with; `None` where they are of RCCL, whose model is
+    /// another.
     pub fn sweep_for_nccl(&self) -> Option<&Sweep> {
         let is_rccl = self.platform().is_some_and(|told| told.library == Library::Rccl);
         (!is_rccl).then(|| self.study.sweep())

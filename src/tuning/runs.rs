@@ -21,7 +21,8 @@ pub fn aggregate(rows: &[Row], target: Target) -> Sweep {
     Runs::new(rows.to_vec(), target).sweep(|_, _| KeptParts::ALL)
 }
 
-/// The files of a collective and scale, of which some were measured in another state than others: their defaults differ.
+/// The files of a collective and scale, of which some were measured in another state than others: their defaults
+/// differ.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FilesApart {
     pub of: (Collective, Scale),

@@ -175,8 +175,8 @@ impl Synthesize {
             proven_optimal_in_parts: standing.is_optimal_in_parts,
             /// The time in ns that is proven to be a lower bound beyond `bound_ns`.
             proven_bound_ns: standing.proven_ns,
-            /// Whether the bounds are sums of two halves, which hold for schedules that add all up before they copy: one
-            /// that does both at once may be shorter.
+            /// Whether the bounds are sums of two halves, which hold for schedules that add all up before they copy:
+            /// one that does both at once may be shorter.
             bounds_in_parts: search.bounds().len() as u64 * search.problem.repetitions() > 1,
             /// L1: what finer chunks could reach, of both halves where there are two.
             fluid_bound_ns: fluid * search.problem.repetitions() as f64,

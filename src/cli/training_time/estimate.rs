@@ -125,8 +125,8 @@ pub(in crate::cli) struct Estimate {
     #[arg(long, value_name = "NAME", value_parser = named(&GRADIENTS))]
     gradients: Option<u32>,
 
-    /// Time exchanges by the cost model of this version of NCCL where it is known, instead of by the bandwidth of links:
-    /// of A100, H100, H200 and B200, within a node, and of H100 and H200 between nodes as well
+    /// Time exchanges by the cost model of this version of NCCL where it is known, instead of by the bandwidth of
+    /// links: of A100, H100, H200 and B200, within a node, and of H100 and H200 between nodes as well
     #[arg(long, value_name = "VERSION")]
     nccl: Option<Version>,
 

@@ -1,9 +1,9 @@
 //! The time of a step without samples: from a model, the name of a GPU and a layout.
 //!
 //! Kernels are a roofline with measured shares of the peaks ([`efficiency`], [`device`]), exchanges the bandwidth of
-//! links (`links`), NCCL's cost model ([`library`]) or what was measured ([`collectives`]); [`step`] composes them, and [`factors`] are what the
-//! software makes of them, learnt from published steps. Nothing here is sampled: every answer says so, and how wrong
-//! such answers were.
+//! links (`links`), NCCL's cost model ([`library`]) or what was measured ([`collectives`]); [`step`] composes them, and
+//! [`factors`] are what the software makes of them, learnt from published steps. Nothing here is sampled: every answer
+//! says so, and how wrong such answers were.
 
 pub mod answer;
 pub mod charts;

@@ -1433,8 +1433,8 @@ impl Parts<'_, '_, '_> {
         rest.is_some()
     }
 
-    /// The value of two operands with a sign of the shell's arithmetic between them; `None` where it overflows, divides by
-    /// zero or has an unknown sign.
+    /// The value of two operands with a sign of the shell's arithmetic between them; `None` where it overflows, divides
+    /// by zero or has an unknown sign.
     fn of_both(sign: &str, value: i64, right: i64) -> Option<i64> {
         let times = || u32::try_from(right).ok();
         Some(match sign {

@@ -44,7 +44,7 @@ pub fn Panel(viewer: Viewer) -> impl IntoView {
             <Picker viewer />
             <Show when=move || picked().is_none()>
                 <p class="small">
-                    "Click a link to see what it carries, and to slow, cut or remove it; click a node to see what it has, to take it out, and to link it to another. The panel below shows links over time: orange decides when all is done."
+                    "Click a link to see what it carries, and to slow, cut or remove it; click a node to see what it has, to take it out, and to link it to another."
                 </p>
             </Show>
             {reactive(node_view)}

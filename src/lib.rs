@@ -20,7 +20,7 @@
 //! | 4 | [`report`], [`command`], [`launch`] | reports: what a workbench found, to be drawn, printed, shared and opened again; command lines that give the same answer in a terminal; launches of nccl-tests as lines of a script |
 //! | 3 | [`ceiling`], [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`conf`], [`plot`], [`text`], [`form`] | the busbw that links allow; models and their validation; strategies that learn from rewards; schedules of collectives; stages of a training step; tuner files; charts; delimited text; choices |
 //! | 2 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
-//! | 1 | [`archive`] | zip and tar archives |
+//! | 1 | [`archive`], [`sqlite`] | zip and tar archives; tables of a SQLite database |
 //! | 0 | [`units`], [`glossary`], [`math`], [`order`], [`progress`], [`crc32`] | sizes and numbers; explanations of terms; functions with the same bits everywhere; sorting; progress; a checksum |
 //!
 //! [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`math`], [`order`], [`progress`] and the part of [`text`] that
@@ -100,6 +100,8 @@ pub mod policy;
 pub mod registry;
 #[cfg(feature = "workbenches")]
 pub mod report;
+#[cfg(feature = "workbenches")]
+pub mod sqlite;
 #[cfg(feature = "workbenches")]
 pub mod topology;
 #[cfg(feature = "workbenches")]

@@ -21,6 +21,7 @@ use crate::{
     conf::ncclx,
     policy,
     progress::Progress,
+    sqlite,
     text::{Decoder, Dialect, Lines, Preview, Records, excerpt, lossy},
     training_time::read::has_configuration_line,
     tuning::{
@@ -33,6 +34,9 @@ use crate::{
 
 /// The most bytes of a model file.
 pub const MAX_MODEL_BYTES: u64 = 256 << 20;
+
+/// The most bytes of a database of a profiler: the browser holds it whole.
+const MAX_DATABASE_BYTES: u64 = 1 << 30;
 
 /// The number of bytes by which a file is recognised.
 const HEAD: usize = 64 * 1024;
@@ -114,6 +118,7 @@ fn read(source: Box<dyn Read + '_>, file: &File<'_>, share_read: &mut dyn FnMut(
         [] => return Err(source.error().map_or("is empty".to_owned(), |e| format!("can't be read: {e}"))),
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => {}
         [b'P', b'K', 3, 4, ..] => return workbook(&mut source),
+        head if head.starts_with(sqlite::MAGIC) => return database(&mut source, file),
         head => {
             if let Some(what) = recognise::binary(head) {
                 return Err(format!("is {what}"));
@@ -191,6 +196,18 @@ fn read(source: Box<dyn Read + '_>, file: &File<'_>, share_read: &mut dyn FnMut(
         notes,
     };
     Ok(Opened { outcome, content: FileContent::Rows(rows), origins: reading.origins, log: None })
+}
+
+/// Reads a database of a profiler.
+fn database(source: &mut dyn Read, file: &File<'_>) -> Result<Opened> {
+    let bytes = all_bytes(source, MAX_DATABASE_BYTES + 1)?;
+    if bytes.len() as u64 > MAX_DATABASE_BYTES {
+        return Err(format!(
+            "is a SQLite database of more than {} MiB, of which only kernels and ranges are needed: profile fewer steps",
+            MAX_DATABASE_BYTES >> 20
+        ));
+    }
+    Ok(training::database(&bytes, file))
 }
 
 /// Reads a workbook of kernels.

@@ -91,7 +91,7 @@ pub(super) enum Recognised {
 
 /// The name of a binary format, by the first bytes of a file.
 pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
-    const MAGICS: [(&[u8], &str); 13] = [
+    const MAGICS: [(&[u8], &str); 12] = [
         (b"PK\x05\x06", "an empty zip archive"),
         (b"PAR1", "a Parquet file; save it as CSV"),
         (b"\x89PNG", "an image"),
@@ -103,7 +103,6 @@ pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
         (b"BZh", "a bzip2 archive; inflate it, or pack it with gzip"),
         (b"\xFD7zXZ\0", "an xz archive; inflate it, or pack it with gzip"),
         (b"7z\xBC\xAF", "a 7-Zip archive; unpack it"),
-        (b"SQLite format 3\0", "a SQLite database; export the table as CSV"),
         (b"\x1F\x8B", "a gzip file inside a gzip file; inflate it once"),
     ];
     if let Some((_, what)) = MAGICS.iter().find(|(magic, _)| head.starts_with(magic)) {

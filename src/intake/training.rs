@@ -5,10 +5,11 @@ use super::{
     opened::{File, FileContent, Opened, Result, broken},
 };
 use crate::{
-    text::{Problems, Records, excerpt},
+    text::{Problems, Records, excerpt, keep_few},
     training_time::{
         bundle::{DroppedFile, MOST_FILE_BYTES},
         read::{self, TrainingFile, headers::TableFamily, name},
+        trace::Trace,
     },
     units::count,
 };
@@ -29,12 +30,29 @@ pub(super) fn configuration(text: &str, notes: Vec<String>, file: &File<'_>) -> 
 
 /// Reads a trace of training steps; `None` if the JSON is none.
 pub(super) fn trace(json: &str, file: &File<'_>) -> Option<Opened> {
-    let part = read::trace(json)?;
-    let notes = match &part {
-        TrainingFile::Trace(trace) => trace.left_out.iter().map(|what| format!("Left out: {what}")).collect(),
-        _ => Vec::new(),
+    read::trace(json).map(|part| traced(part, file))
+}
+
+/// Reads a profile of training steps in SQLite.
+pub(super) fn database(bytes: &[u8], file: &File<'_>) -> Opened {
+    traced(read::database(bytes), file)
+}
+
+fn traced(part: TrainingFile, file: &File<'_>) -> Opened {
+    let TrainingFile::Traces(traces) = &part else { return opened(part, Problems::default(), Vec::new(), file) };
+    let said = |trace: &Trace| {
+        let left_out = trace.left_out.iter().map(|what| format!("Left out: {what}"));
+        trace.steps_by.clone().into_iter().chain(left_out).collect::<Vec<_>>()
     };
-    Some(opened(part, Problems::default(), notes, file))
+    // Ranks of one profile say the same, but for numbers.
+    let mut notes = Vec::new();
+    for note in traces.iter().flat_map(said) {
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    keep_few(&mut notes);
+    opened(part, Problems::default(), notes, file)
 }
 
 /// Reads an operator's regressor that XGBoost saved; the file's name tells it from other models.
@@ -68,7 +86,7 @@ fn dropped(path: &str, size_bytes: u64, part: TrainingFile) -> DroppedFile {
 }
 
 fn opened(part: TrainingFile, problems: Problems, notes: Vec<String>, file: &File<'_>) -> Opened {
-    if file.size_bytes > MOST_FILE_BYTES {
+    if file.size_bytes > MOST_FILE_BYTES && !matches!(part, TrainingFile::Traces(_)) {
         let why = format!("has more than {} MiB", MOST_FILE_BYTES >> 20);
         return resembling(why, file);
     }
@@ -100,7 +118,11 @@ fn opened(part: TrainingFile, problems: Problems, notes: Vec<String>, file: &Fil
             (None, _) => ("configuration of training", String::new()),
         },
         TrainingFile::OwnSteps(steps) => ("measured steps of one's own", rows(steps.len())),
-        TrainingFile::Trace(trace) => ("trace of training", count(trace.steps.into(), "step")),
+        TrainingFile::Traces(traces) => {
+            let steps = traces.iter().map(|trace| u64::from(trace.steps)).sum();
+            let ranks = if traces.len() > 1 { format!(" of {}", count(traces.len() as u64, "rank")) } else { String::new() };
+            ("trace of training", count(steps, "step") + &ranks)
+        }
         TrainingFile::Unrecognised(why) => return resembling(why.clone(), file),
     };
     let outcome = Outcome::known(format, holds, problems.clone(), notes.clone());

@@ -307,7 +307,7 @@ fn an_estimate_takes_what_was_measured() {
     // What is no trace is refused.
     for (name, content, why) in [
         ("none.json", r#"{"traceEvents": []}"#, "no step is marked"),
-        ("sweep.csv", "", "is no trace of torch.profiler"),
+        ("sweep.csv", "", "is no trace of training steps"),
     ] {
         let path = if content.is_empty() { sweep.clone() } else { write(&folder, name, content) };
         let refused = collectune(&["training-time", "estimate", "llama-3.1-8b", "--trace", &path]);

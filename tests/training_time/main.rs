@@ -17,6 +17,7 @@ mod measured_steps;
 mod memory;
 mod models;
 mod physics;
+mod profiles;
 mod reference;
 mod regressors;
 mod rules;

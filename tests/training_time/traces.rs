@@ -31,17 +31,23 @@ use proptest::prelude::*;
 
 use super::support::real;
 
-/// A trace that was dropped.
-fn opened(name: &str, bytes: &[u8]) -> (Outcome, Option<Trace>) {
+/// The traces of a file that was dropped.
+fn all_opened(name: &str, bytes: &[u8]) -> (Outcome, Vec<Trace>) {
     let (report, content) = intake::open(bytes, name, bytes.len() as u64, 0, None, &mut Silent);
-    let trace = match content {
+    let traces = match content {
         FileContent::Training(file) => match file.part {
-            TrainingFile::Trace(trace) => Some(*trace),
-            _ => None,
+            TrainingFile::Traces(traces) => traces,
+            _ => Vec::new(),
         },
-        _ => None,
+        _ => Vec::new(),
     };
-    (report.outcome, trace)
+    (report.outcome, traces)
+}
+
+/// The trace of a file that was dropped.
+fn opened(name: &str, bytes: &[u8]) -> (Outcome, Option<Trace>) {
+    let (outcome, mut traces) = all_opened(name, bytes);
+    (outcome, traces.pop())
 }
 
 fn real_trace(name: &str) -> Trace {
@@ -121,7 +127,7 @@ fn two_steps() -> String {
 fn a_step_s_parts_are_those_of_its_kernels() {
     let (outcome, trace) = opened("rank0.pt.trace.json", two_steps().as_bytes());
     let trace = trace.unwrap();
-    assert!(matches!(outcome, Outcome::Known { ref notes, .. } if notes == &["Left out: 1 events without a time"]));
+    assert!(matches!(outcome, Outcome::Known { ref notes, .. } if notes == &["Left out: 1 events without a time or a name"]));
     assert_eq!((trace.steps, trace.step_us), (2, 1e6));
     let parts = TracedParts { compute_us: 55e4, attention_us: 10e4, exposed_us: 5e4, communication_us: 20e4 };
     assert_eq!(trace.parts, parts);

@@ -19,7 +19,7 @@ const SOURCES: [&str; 2] = ["src", "compute/src"];
 /// The top-level modules by layer, from the lowest up.
 const LAYERS: [&[&str]; 12] = [
     &["units", "glossary", "math", "order", "intervals", "progress", "records", "crc32"],
-    &["archive"],
+    &["archive", "sqlite"],
     &["collective"],
     &["ceiling", "learn", "bandit", "schedule", "pipeline", "conf", "plot", "text", "form"],
     &["report", "command", "launch", "cost_model"],

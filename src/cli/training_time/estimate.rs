@@ -48,7 +48,7 @@ use crate::{
         read::TrainingFile,
         samples::Communicator,
         step::listing::time,
-        trace::Trace,
+        trace::{self, Trace},
     },
     tuning::{
         aggregate::Target,
@@ -139,9 +139,9 @@ pub(in crate::cli) struct Estimate {
     #[arg(long, value_name = "CSV", num_args = 1..)]
     steps: Vec<PathBuf>,
 
-    /// Traces of torch.profiler (export_chrome_trace), of this model on this GPU: each is a measured step, with its
-    /// kernels and collectives
-    #[arg(long, value_name = "JSON", num_args = 1..)]
+    /// Traces of torch.profiler (export_chrome_trace), of Nsight Systems (nsys export --type sqlite) or rocprofv3
+    /// (--output-format rocpd), of this model on this GPU: each is a measured step, with its kernels and collectives
+    #[arg(long, value_name = "FILE", num_args = 1..)]
     trace: Vec<PathBuf>,
 
     /// Sweeps and logs of nccl-tests: exchanges take as long as the library's default was measured, or the fastest
@@ -441,7 +441,7 @@ fn own(path: &Path) -> Result<Vec<NamedStep>, CliError> {
 /// The traces of files. Fails if one can't be read.
 fn traces(paths: &[PathBuf]) -> Result<Vec<(String, Trace)>, CliError> {
     const READS: Reads = Reads::Of(Workbench::TrainingTime);
-    let mut traces = Vec::new();
+    let (mut traces, mut files_with) = (Vec::new(), 0);
     if paths.is_empty() {
         return Ok(traces);
     }
@@ -454,12 +454,15 @@ fn traces(paths: &[PathBuf]) -> Result<Vec<(String, Trace)>, CliError> {
     }
     for DroppedFile { path, part, .. } in opened.parts.samples.into_iter().map(|(_, file)| file) {
         match part {
-            TrainingFile::Trace(trace) => traces.push((path, *trace)),
-            _ => return refuse(format!("{} is no trace of torch.profiler", visible(&path))),
+            TrainingFile::Traces(of) => {
+                files_with += 1;
+                traces.extend(trace::named(&path, of));
+            }
+            _ => return refuse(format!("{} is no trace of training steps", visible(&path))),
         }
     }
-    if traces.len() < opened.files.len() {
-        return refuse("a file that --trace names is no trace of torch.profiler");
+    if files_with < opened.files.len() {
+        return refuse("a file that --trace names is no trace of training steps");
     }
     Ok(traces)
 }

@@ -14,6 +14,7 @@ use super::{
         regressors::SavedModel,
         samples::{CollectiveSamples, OperatorSamples, Setting, SettingTarget},
         steps::StepTable,
+        trace::{self, Trace},
     },
     Answers, Bundle, BundleFile, DroppedFile, FileAnswer, FileQuestion, FileUse, MOST_BYTES, MOST_FILES, QuestionKind,
     Unit,
@@ -47,7 +48,9 @@ pub fn bring_together(files: Vec<DroppedFile>, answers: &Answers) -> Bundle {
     let mut bytes = 0;
     let mut parts: Vec<(usize, String, TrainingFile)> = Vec::new();
     for (index, file) in files.into_iter().take(MOST_FILES).enumerate() {
-        bytes += file.size_bytes;
+        if !matches!(file.part, TrainingFile::Traces(_)) {
+            bytes += file.size_bytes;
+        }
         let part = if bytes > MOST_BYTES {
             TrainingFile::Unrecognised(format!(
                 "makes more than {} MiB together with those before it",
@@ -231,10 +234,16 @@ impl Gathering<'_> {
                 self.bundle.own_steps.extend(steps.into_iter().map(|step| (path.to_owned(), step)));
                 ("measured steps of one's own".to_owned(), FileUse::Used)
             }
-            TrainingFile::Trace(trace) => {
-                let (steps, us) = (count(trace.steps.into(), "step"), trace.step_us);
-                let holds = format!("a trace of {steps} of {:.3} s each", us / 1e6);
-                self.bundle.traces.push((path.to_owned(), *trace));
+            TrainingFile::Traces(traces) => {
+                let of = |trace: &Trace| {
+                    let (steps, us) = (count(trace.steps.into(), "step"), trace.step_us);
+                    format!("a trace of {steps} of {:.3} s each", us / 1e6)
+                };
+                let holds = match &traces[..] {
+                    [one] => of(one),
+                    several => format!("traces of {} ranks", several.len()),
+                };
+                self.bundle.traces.extend(trace::named(path, traces));
                 (holds, FileUse::Used)
             }
             TrainingFile::Unrecognised(why) => (String::new(), FileUse::Unrecognised(why)),

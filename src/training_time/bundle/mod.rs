@@ -24,9 +24,9 @@ use super::{
 };
 use crate::text::{Problems, excerpt};
 
-/// The most bytes of one file, after decompression.
+/// The most bytes of one file that is not a trace: of those only sums are kept.
 pub const MOST_FILE_BYTES: u64 = 64 << 20;
-/// The most bytes of all files together, after decompression.
+/// The most bytes of all files together, but for traces.
 pub const MOST_BYTES: u64 = 256 << 20;
 /// The most files of a bundle.
 pub const MOST_FILES: usize = 4096;

@@ -24,7 +24,7 @@ use super::{
     models::{self, ModelFile, ModelFormat},
     samples::{CollectiveRow, OperatorSamples},
     steps::{ReduceTable, StepTable},
-    trace::{self, Trace},
+    trace::{self, Trace, TraceError},
 };
 use crate::{
     learn::xgboost,
@@ -61,8 +61,8 @@ pub enum TrainingFile {
     ModelFile(Box<ModelFile>),
     /// Measured steps of such a model.
     OwnSteps(Vec<OwnStep>),
-    /// A trace of training steps.
-    Trace(Box<Trace>),
+    /// Traces of training steps, one of each rank.
+    Traces(Vec<Trace>),
     /// Nothing that can be used, and why; completes a sentence that begins with the file's name.
     Unrecognised(String),
 }
@@ -178,8 +178,16 @@ fn model_file(read: Result<ModelFile, models::ModelFileError>) -> TrainingFile {
 
 /// Reads a trace of training steps; `None` where the JSON is none.
 pub fn trace(json: &str) -> Option<TrainingFile> {
-    let read = || trace::read(json).map(|trace| TrainingFile::Trace(Box::new(trace)));
-    trace::is_trace(json).then(|| read().unwrap_or_else(|error| TrainingFile::Unrecognised(error.to_string())))
+    trace::is_trace(json).then(|| traces(trace::read(json).map(|trace| vec![trace])))
+}
+
+/// Reads a database of a profiler.
+pub fn database(bytes: &[u8]) -> TrainingFile {
+    traces(trace::read_database(bytes))
+}
+
+fn traces(read: Result<Vec<Trace>, TraceError>) -> TrainingFile {
+    read.map_or_else(|error| TrainingFile::Unrecognised(error.to_string()), TrainingFile::Traces)
 }
 
 /// Reads a configuration in YAML, JSON or TOML, or arguments; `None` where it is one of another trade.

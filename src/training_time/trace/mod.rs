@@ -3,12 +3,20 @@
 //! A trace measures what an estimate computes: how long kernels take, and how much of exchanges nothing hides. Its step
 //! counts as one of one's own, with its parts.
 
+mod collectives;
+mod database;
+mod events;
 mod kernels;
 mod kineto;
+mod ranges;
+mod shapes;
 
-pub use self::kineto::{is_trace, read};
+pub use self::{
+    database::read as read_database,
+    kineto::{is_trace, read},
+};
 use super::samples::Communicator;
-use crate::collective::Collective;
+use crate::{collective::Collective, sqlite::SqliteError};
 
 /// A trace of one rank over some steps.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +29,8 @@ pub struct Trace {
     pub groups: Vec<ProcessGroup>,
     /// The number of steps that it covers, at least 1.
     pub steps: u32,
+    /// Which ranges its steps are, where torch.profiler did not mark them: a sentence without a full stop.
+    pub steps_by: Option<String>,
     /// The time of a step in µs, the mean.
     pub step_us: f64,
     /// What a step's time goes into.
@@ -96,6 +106,15 @@ impl TracedCollective {
     }
 }
 
+/// The traces of a file, each with the file's name; several with their number as well.
+pub fn named(file: &str, traces: Vec<Trace>) -> impl Iterator<Item = (String, Trace)> {
+    let of = traces.len();
+    traces.into_iter().enumerate().map(move |(index, trace)| {
+        let name = if of > 1 { format!("{file}, rank {} of {of}", index + 1) } else { file.to_owned() };
+        (name, trace)
+    })
+}
+
 /// Why a trace can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
@@ -110,9 +129,37 @@ pub enum TraceError {
     NoStep,
     /// Steps have more than a hundredth of their time in common, as where traces of several ranks stand in one file.
     #[error(
-        "is a trace in which steps overlap, as of several ranks in one file: give the trace of each rank by itself"
+        "is a trace of several ranks that can't be told apart, since steps overlap or a process has several GPUs: give \
+         the trace of each rank by itself"
     )]
     SeveralRanks,
+    /// The database can't be read.
+    #[error(transparent)]
+    Sqlite(#[from] SqliteError),
+    /// The database is of another program.
+    #[error(
+        "is a SQLite database, and neither an export of Nsight Systems (nsys export --type sqlite) nor of rocprofv3 \
+         (--output-format rocpd)"
+    )]
+    OtherDatabase,
+    /// The profile has no kernels.
+    #[error(
+        "is a profile without kernels of a GPU: run nsys profile --trace=cuda,nvtx, or rocprofv3 --kernel-trace \
+         --marker-trace"
+    )]
+    NoKernelTable,
+    /// The kernels of CUDA graphs were not traced one by one, with the number of launches of such graphs.
+    #[error(
+        "is a profile with {0} launches of CUDA graphs, whose kernels it does not have: run nsys profile \
+         --cuda-graph-trace=node"
+    )]
+    Graphs(u64),
+    /// No range of the profile is called a step, and no optimizer of PyTorch is marked.
+    #[error(
+        "is a profile in which no step is marked: put torch.cuda.nvtx.range_push(\"step\") and range_pop() around each \
+         training step, or train within torch.autograd.profiler.emit_nvtx(record_shapes=True)"
+    )]
+    NoRange,
     /// Only the host was traced.
     #[error("is a trace without kernels of a GPU in its steps: trace with ProfilerActivity.CUDA as well")]
     NoKernel,

@@ -35,8 +35,8 @@ pub const fn words(workbench: Workbench) -> WorkbenchWords {
             lead: "Drop kernel metrics and slowdown statistics and see how much slower kernels get beside collectives, \
                    and whether learning predicts it better than no model at all.",
             reads: "Reads merged features (CSV), slowdown statistics (XLSX or CSV) with kernel metrics (CSV, JSON, ncu \
-                    --csv), GPU traces of nsys stats, and models of XGBoost as JSON. The example is simulated, not \
-                    measured.",
+                    --csv), GPU traces (nsys stats, rocprofv3), and models of XGBoost as JSON. The example is simulated, \
+                    not measured.",
             example: "This is the example: simulated kernels, not a measurement. Drop your own to replace it.",
             made: "",
             doing: "Comparing",

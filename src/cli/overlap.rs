@@ -39,8 +39,9 @@ commands! {
 /// Compare models of the slowdown of kernels that run beside collectives, and no model at all
 ///
 /// Reads merged features, or slowdown statistics (CSV or XLSX) with kernel metrics (CSV, or `ncu --csv`), or GPU traces
-/// (`nsys stats --report cuda_gpu_trace --format csv`), and models of XGBoost as JSON, in any order. Every model
-/// predicts only kernels that it has not seen: five repeats of five folds, and five folds of kernel names.
+/// (`nsys stats --report cuda_gpu_trace --format csv`, `rocprofv3 --kernel-trace --output-format csv`), and models of
+/// XGBoost as JSON, in any order. Every model predicts only kernels that it has not seen: five repeats of five folds,
+/// and five folds of kernel names.
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune overlap models slowdown_stats.xlsx kernel_metrics.csv

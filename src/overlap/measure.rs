@@ -17,6 +17,16 @@ nsys profile --trace=cuda --output=alone python train.py
 nsys stats --report cuda_gpu_trace --format csv --output alone alone.nsys-rep",
     },
     MeasureCommand {
+        title: "Launches of kernels on GPUs of AMD",
+        gives: "Leaves beside_kernel_trace.csv and alone_kernel_trace.csv, with the same as above",
+        needs: "rocprofv3 of ROCm, and the command of the job, here python train.py",
+        file: "",
+        lines: r"{launch} \
+    rocprofv3 --kernel-trace --output-format csv -d . -o beside.%rank% -- python train.py
+mv beside.0_kernel_trace.csv beside_kernel_trace.csv
+rocprofv3 --kernel-trace --output-format csv -d . -o alone -- python train.py",
+    },
+    MeasureCommand {
         title: "Metrics of the kernels",
         gives: "Leaves kernels.csv: throughput, occupancy and hit rates of each kernel, which models learn from",
         needs: "Nsight Compute; on one GPU, because it runs each kernel several times, which a collective does not bear",

@@ -33,8 +33,8 @@ use crate::{
 pub enum StudyError {
     /// Returned when no kernels are loaded.
     #[error(
-        "there is no kernel to study, which takes merged features, or slowdown statistics and kernel metrics, or the traces \
-         of Nsight Systems"
+        "there is no kernel to study, which takes merged features, or slowdown statistics and kernel metrics, or GPU \
+         traces of Nsight Systems or rocprofv3"
     )]
     NothingLoaded,
     /// There is no run with this number.

@@ -106,17 +106,24 @@ const NSYS: &str = r#"case $1 in
         } >"$7_cuda_gpu_trace.csv" ;;
 esac"#;
 
+const ROCPROF: &str = r#"while [ "$1" != -o ]; do shift; done
+{
+    echo '"Kind","Agent_Id","Queue_Id","Kernel_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp"'
+    echo '"KERNEL_DISPATCH","Agent 2",1,33,"gemm_kernel(float*)",1,1000,3000'
+} >"$(echo "$2" | sed 's/%rank%/0/')_kernel_trace.csv""#;
+
 const NCU: &str = r#"{
     echo '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Section Name","Metric Name","Metric Unit","Metric Value"'
     echo '"0","1","python","127.0.0.1","gemm_kernel(float*)","1","7","GPU Speed Of Light Throughput","Memory Throughput","%","45.2"'
 } >"$3""#;
 
 /// The programs, by their paths in the folder in which the commands run.
-const PROGRAMS: [(&str, &str); 9] = [
+const PROGRAMS: [(&str, &str); 10] = [
     ("mpirun", LAUNCHER),
     ("srun", LAUNCHER),
     ("python", PYTHON),
     ("nsys", NSYS),
+    ("rocprofv3", ROCPROF),
     ("ncu", NCU),
     ("rccl_sweep.py", "exit 0"),
     (
@@ -165,10 +172,8 @@ fn leaves(workbench: Workbench) -> Vec<&'static [(&'static str, &'static str)]> 
             &[("links.csv", "topology")],
         ],
         Workbench::Overlap => vec![
-            &[
-                ("beside_cuda_gpu_trace.csv", "GPU trace of Nsight Systems"),
-                ("alone_cuda_gpu_trace.csv", "GPU trace of Nsight Systems"),
-            ],
+            &[("beside_cuda_gpu_trace.csv", "GPU trace"), ("alone_cuda_gpu_trace.csv", "GPU trace")],
+            &[("beside_kernel_trace.csv", "GPU trace"), ("alone_kernel_trace.csv", "GPU trace")],
             &[("kernels.csv", "kernel metrics of Nsight Compute")],
         ],
     }

@@ -493,6 +493,24 @@ fn traces_and_profiles_become_kernels() {
         .map(|k| (k.name.as_str(), k.alone_ns, k.duration_ns, k.overlap_ratio, k.metrics[0]))
         .collect();
     assert_eq!(kernels, [("gemm", 900.0, 1000.0, 0.5, 66.23), ("gemm", 1200.0, 1500.0, 1.0 / 3.0, 6.5)]);
+    // rocprofv3 says the same in other columns.
+    let dispatches = |rows: &[[&str; 3]]| {
+        let header = "\"Kind\",\"Agent_Id\",\"Kernel_Name\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n";
+        let row = |[name, start, end]: &[&str; 3]| format!("\"KERNEL_DISPATCH\",\"Agent 2\",\"{name}\",1,{start},{end}\n");
+        header.to_owned() + &rows.iter().map(row).collect::<String>()
+    };
+    let gemm = "void gemm<float, 4>(int)";
+    let beside = [[gemm, "0", "1000"], ["ncclDevKernel_Generic", "500", "2500"], [gemm, "2000", "3500"], ["relu", "9", "9"]];
+    let of_amd = bring_together(vec![
+        part("ncu.csv", ncu.as_bytes()),
+        part("run.csv", dispatches(&beside).as_bytes()),
+        part("alone.csv", dispatches(&[[gemm, "0", "900"], [gemm, "1000", "2200"]]).as_bytes()),
+    ]);
+    assert_eq!(of_amd.datasets[0].kernels, loaded.datasets[0].kernels);
+    let (report, _) = open("run.csv", dispatches(&beside).as_bytes());
+    let Outcome::Known { holds, problems, .. } = report.outcome else { panic!("{report:?}") };
+    assert_eq!(holds, "3 launches");
+    assert!(problems.kept[0].to_string().contains("is not a time after its start"), "{problems:?}");
     let (report, _) = open("run.csv", distributed.as_bytes());
     let Outcome::Known { holds, problems, .. } = report.outcome else { panic!("{report:?}") };
     assert_eq!(holds, "3 launches");

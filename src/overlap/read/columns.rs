@@ -56,7 +56,8 @@ pub enum Kind {
     Metrics,
     /// Nsight Compute's `--csv`: a row for each metric of each launch.
     Ncu,
-    /// The launches on a GPU: `nsys stats --report cuda_gpu_trace --format csv`.
+    /// The launches on a GPU: `nsys stats --report cuda_gpu_trace --format csv`, or what
+    /// `rocprofv3 --kernel-trace --output-format csv` writes.
     Trace,
 }
 
@@ -68,7 +69,7 @@ impl Kind {
             Self::Statistics => ("slowdown statistics", "kernel"),
             Self::Metrics => ("kernel metrics", "kernel"),
             Self::Ncu => ("kernel metrics of Nsight Compute", "kernel"),
-            Self::Trace => ("GPU trace of Nsight Systems", "launch"),
+            Self::Trace => ("GPU trace", "launch"),
         }
     }
 }
@@ -88,7 +89,9 @@ pub fn kind<S: AsRef<str>>(headers: &[S]) -> Option<Kind> {
     let durations = [ALONE, DURATION, OVERLAP].iter().filter(|names| has(names)).count();
     if has(&["metric name"]) && has(&["metric value"]) && is_named {
         Some(Kind::Ncu)
-    } else if begins(&["start ("]) && begins(&["duration (", "dur ("]) && has(&["name"]) {
+    } else if (begins(&["start ("]) && begins(&["duration (", "dur ("]) && has(&["name"]))
+        || [&["start_timestamp"], &["end_timestamp"], &["kernel_name"]].into_iter().all(|names| has(names))
+    {
         Some(Kind::Trace)
     } else if is_named && durations >= 2 {
         Some(if metrics > 0 { Kind::Merged } else { Kind::Statistics })
@@ -133,6 +136,9 @@ mod tests {
         assert_eq!(kind(&format!("{statistics},{metrics}")), Some(Kind::Merged));
         assert_eq!(kind("ID,Kernel Name,Section Name,Metric Name,Metric Unit,Metric Value"), Some(Kind::Ncu));
         assert_eq!(kind("Start (ns),Duration (ns),CorrId,Device,Strm,Name"), Some(Kind::Trace));
+        let dispatches = "Kind,Agent_Id,Queue_Id,Kernel_Id,Kernel_Name,Correlation_Id,Start_Timestamp,End_Timestamp";
+        assert_eq!(kind(dispatches), Some(Kind::Trace));
+        assert_eq!(kind("Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp"), None);
         assert_eq!(kind("collective,size_bytes,duration"), None);
         assert_eq!(kind("id,kShortName,duration,overlap_ratio"), Some(Kind::Statistics));
     }

@@ -1,4 +1,5 @@
-//! The launches on a GPU: `nsys stats --report cuda_gpu_trace --format csv`.
+//! The launches on a GPU: `nsys stats --report cuda_gpu_trace --format csv`, or what
+//! `rocprofv3 --kernel-trace --output-format csv` writes.
 
 use crate::{
     overlap::sheet::Sheet,
@@ -27,18 +28,21 @@ pub fn launches(sheet: &Sheet, mut problems: Problems) -> Result<(Vec<Launch>, P
         let column = sheet.headers().iter().position(|header| header.to_ascii_lowercase().starts_with(begin));
         column.and_then(|column| Some((column, nanoseconds(&sheet.headers()[column])?)))
     };
-    let start = timed("start (").ok_or("lacks the column Start (ns)")?;
-    let duration = timed("duration (").or_else(|| timed("dur (")).ok_or("lacks the column Duration (ns)")?;
-    let name = sheet.find(&["Name"]).ok_or("lacks the column Name")?;
-    let device = sheet.find(&["Device"]);
+    let stamp = |name: &str| Some((sheet.find(&[name])?, 1.0));
+    let start = timed("start (").or_else(|| stamp("Start_Timestamp")).ok_or("lacks the column Start (ns)")?;
+    let duration = timed("duration (").or_else(|| timed("dur ("));
+    let end = stamp("End_Timestamp").filter(|_| duration.is_none());
+    let length = duration.or(end).ok_or("lacks the column Duration (ns)")?;
+    let name = sheet.find(&["Name", "Kernel_Name"]).ok_or("lacks the column Name")?;
+    let device = sheet.find(&["Device", "Agent_Id"]);
     let mut launches = Vec::new();
     for row in sheet.rows() {
         let kernel = row.get(name);
         if kernel.starts_with("[CUDA ") || kernel.is_empty() {
             continue;
         }
-        let time = |(column, unit): (usize, f64), least: f64, expected: &str| {
-            let value = number(row.get(column)).map(|value| value * unit).filter(|value| *value >= least);
+        let time = |(column, unit): (usize, f64), before: f64, least: f64, expected: &str| {
+            let value = number(row.get(column)).map(|value| value * unit - before).filter(|value| *value >= least);
             value.ok_or_else(|| {
                 Problem::new(
                     row.line(),
@@ -48,8 +52,13 @@ pub fn launches(sheet: &Sheet, mut problems: Problems) -> Result<(Vec<Launch>, P
                 )
             })
         };
-        let times = time(start, 0.0, "is not a time")
-            .and_then(|start| Ok((start, time(duration, f64::MIN_POSITIVE, "is not a duration above zero")?)));
+        let times = time(start, 0.0, 0.0, "is not a time").and_then(|start| {
+            let (before, expected) = match end {
+                Some(_) => (start, "is not a time after its start"),
+                None => (0.0, "is not a duration above zero"),
+            };
+            Ok((start, time(length, before, f64::MIN_POSITIVE, expected)?))
+        });
         match times {
             Ok((start_ns, duration_ns)) => launches.push(Launch {
                 name: super::ncu::short(kernel).to_owned(),

@@ -1,5 +1,5 @@
 //! Converts files that profilers write themselves to statistics and metrics: Nsight Compute's `--csv` (`ncu`), and
-//! launches of Nsight Systems (`gpu`), from which durations and overlap ratios are computed (`overlap`).
+//! launches of Nsight Systems and rocprofv3 (`gpu`), from which durations and overlap ratios are computed (`overlap`).
 
 mod gpu;
 mod ncu;

@@ -24,13 +24,15 @@ pub struct StageMemory {
     pub activations: f64,
     /// The activations of one layer while it is recomputed.
     pub recompute: f64,
-    /// The logits in half and single precision.
+    /// The logits with what the loss makes of them.
     pub logits: f64,
+    /// What the allocator holds beyond what is in use.
+    pub allocator: f64,
 }
 
 impl StageMemory {
     /// Each with what people call it, in the order in which they fill a device.
-    pub const fn parts(&self) -> [(&'static str, f64); 6] {
+    pub const fn parts(&self) -> [(&'static str, f64); 7] {
         [
             ("Weights", self.weights),
             ("Gradients", self.gradients),
@@ -38,6 +40,7 @@ impl StageMemory {
             ("Activations", self.activations),
             ("Recomputed layer", self.recompute),
             ("Logits", self.logits),
+            ("Allocator", self.allocator),
         ]
     }
 
@@ -103,6 +106,7 @@ pub fn of(run: &Run, anatomy: &Anatomy) -> Vec<StageMemory> {
             activations: flight * kept,
             recompute: again,
             logits: if is_last { logits } else { 0.0 },
+            allocator: 0.0,
         }
     });
     memory.collect()

@@ -37,6 +37,9 @@ impl StepQuestion<'_> {
         let weights_from = if self.is_by_layer() { self.sharding } else { Sharding::Parameters };
         let weight_bytes = if matches!(self.stack, Stack::TorchTitan | Stack::TorchTitanEager) { 0.0 } else { 2.0 };
         let gradient_bytes = self.gradient_bytes();
+        // Over the micro-batches of a pipeline FSDP adds up gradients before it reduces them (`set_requires_gradient_sync`
+        // in torch/distributed/pipelining/stage.py).
+        let added_up = if self.is_by_layer() && degrees.pipeline > 1 { gradient_bytes } else { 0.0 };
         let stages = degrees.pipeline;
         let in_flight = self.layers_in_flight(is_first);
         let tokens = f64::from(self.micro_batch) * f64::from(self.sequence) / f64::from(degrees.context);
@@ -49,14 +52,17 @@ impl StepQuestion<'_> {
         let has_logits = !is_first || stages == 1;
         let columns = f64::from(self.model.vocabulary) / f64::from(degrees.tensor);
         let outputs = 1.0 + f64::from(self.model.prediction_layers);
-        StageMemory {
+        let logit_bytes = self.stack.logit_bytes(degrees.tensor > 1);
+        let memory = StageMemory {
             weights: copies * (spread(weights_from, weight_bytes) + gathered),
-            gradients: spread(Sharding::Gradients, gradient_bytes),
+            gradients: spread(Sharding::Gradients, gradient_bytes) + added_up * (parameters + of_experts),
             optimizer: spread(Sharding::Optimizer, 12.0),
             activations: in_flight * kept,
             recompute: if self.recomputation == Recomputation::Layers { whole } else { 0.0 },
-            logits: if has_logits { 6.0 * outputs * tokens * columns } else { 0.0 },
-        }
+            logits: if has_logits { logit_bytes * outputs * tokens * columns } else { 0.0 },
+            allocator: 0.0,
+        };
+        StageMemory { allocator: self.stack.allocator_share() * memory.total(), ..memory }
     }
 
     /// Layers whose activations of one micro-batch are kept, summed over the micro-batches in flight.
@@ -73,6 +79,7 @@ impl StepQuestion<'_> {
                 stages * (1.0 + (stages - 1.0) / (stages * chunks))
             }
             Schedule::OneForwardOneBackward | Schedule::ZeroBubble => stages,
+            Schedule::Gpipe => micro_batches.max(stages),
             Schedule::ZeroBubble2 => 2.0 * stages - 1.0,
             Schedule::DualPipe => stages + 1.0,
         };

@@ -329,7 +329,7 @@ impl Run {
 const USUAL_TOKENS: u64 = 4 << 20;
 
 /// A measured step whose layout needs more than this many times the GPU's memory is not believed: estimates of memory
-/// are within 10 % of published figures.
+/// are within 13 % of published figures.
 const MOST_OF_MEMORY: f64 = 1.5;
 
 /// The largest micro-batch that is searched.

@@ -111,6 +111,27 @@ impl Stack {
         }
     }
 
+    /// Bytes of a logit that are in memory at once. Megatron computes its loss in place, in half and single precision.
+    /// PyTorch's `cross_entropy` has the logarithms of shares, the gradients for them and those of the logits, in single
+    /// precision; where the vocabulary is split, `loss_parallel` has one more (`_log_softmax_backward_handler` in
+    /// torch/distributed/tensor/parallel/loss.py).
+    pub const fn logit_bytes(self, is_split: bool) -> f64 {
+        match self {
+            Self::MegatronCore | Self::MegatronLm => 6.0,
+            _ if is_split => 16.0,
+            _ => 12.0,
+        }
+    }
+
+    /// What PyTorch's allocator holds beyond what is in use, as a share of that, where parameters and gradients are
+    /// tensors of their own: 5 to 15 % of jobs. Megatron keeps them in a few buffers.
+    pub const fn allocator_share(self) -> f64 {
+        match self {
+            Self::MegatronCore | Self::MegatronLm => 0.0,
+            Self::TorchTitan | Self::TorchTitanEager | Self::Fsdp | Self::DeepSpeed => 0.1,
+        }
+    }
+
     /// The name by which it is chosen.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(stack, _)| *stack == self).map_or("", |(_, name)| name)

@@ -42,18 +42,22 @@ pub enum Schedule {
     /// One forward, one backward; interleaved where a stage has several chunks.
     #[default]
     OneForwardOneBackward,
+    /// All forward passes, then all backward passes: the time of 1F1B, and every micro-batch's activations.
+    Gpipe,
     /// Zero bubble of the memory of 1F1B (ZB-H1, arXiv 2401.10241): weights' gradients fill the bubble.
     ZeroBubble,
     /// Zero bubble with about twice the activations (ZB-H2).
     ZeroBubble2,
-    /// From both ends, with all weights twice (DeepSeek-V3's report, section 3.2.1).
+    /// From both ends, with all weights twice: what goes to experts and back is hidden beside a micro-batch from the
+    /// other end (DeepSeek-V3's report, section 3.2.1).
     DualPipe,
 }
 
 impl Schedule {
     /// All schedules with the names by which they are chosen.
-    pub const ALL: [(Self, &str); 4] = [
+    pub const ALL: [(Self, &str); 5] = [
         (Self::OneForwardOneBackward, "1f1b"),
+        (Self::Gpipe, "gpipe"),
         (Self::ZeroBubble, "zb-h1"),
         (Self::ZeroBubble2, "zb-h2"),
         (Self::DualPipe, "dualpipe"),
@@ -64,9 +68,10 @@ impl Schedule {
     /// `m` ≥ `p`; with fewer, no less than the way of one micro-batch through all stages and back leaves. Chunks
     /// shorten the wait of those schedules that [interleave](Self::interleaves).
     pub fn bubble(self, [p, m]: [f64; 2], [f, b, w]: [f64; 3], v: f64) -> f64 {
-        let way = if self == Self::OneForwardOneBackward { p * (f + b + w) } else { p * (f + b) + w };
+        let is_whole = matches!(self, Self::OneForwardOneBackward | Self::Gpipe);
+        let way = if is_whole { p * (f + b + w) } else { p * (f + b) + w };
         let waits = match self {
-            Self::OneForwardOneBackward => (p - 1.0) * (f + b + w) / v,
+            Self::OneForwardOneBackward | Self::Gpipe => (p - 1.0) * (f + b + w) / v,
             Self::ZeroBubble => (p - 1.0) * (f + b - w) / v,
             Self::ZeroBubble2 => (p - 1.0) * (f + b - 2.0 * w),
             Self::DualPipe => (p / 2.0 - 1.0) * ((f + b + w) + b - 2.0 * w),
@@ -237,6 +242,8 @@ pub struct StepKernels {
     local_experts: f64,
     /// The output layer and the embedding, forward and backward.
     ends: [f64; 2],
+    /// What goes to experts and back in one direction: a part of both passes.
+    to_experts: Times,
 }
 
 impl StepKernels {
@@ -258,6 +265,9 @@ impl StepKernels {
         }
     }
 }
+
+/// Of an exchange that is hidden: what the kernels beside it lose by it.
+const LOST_BESIDE: f64 = 0.05;
 
 const KV_HEADS: &str = "the heads of keys and values";
 
@@ -473,6 +483,12 @@ impl StepQuestion<'_> {
         Some(Exchange { of: ExchangeUse::Experts, operation, group, bytes })
     }
 
+    /// The time of a layer's tokens to its experts and back.
+    fn to_experts(&self, layer: &Layer) -> Times {
+        let of = |exchange| self.device.exchange_times(&exchange).times(2.0);
+        self.expert_exchange(layer).map_or_else(Times::default, of)
+    }
+
     /// Bytes of the activations of a micro-batch between two layers.
     fn row_bytes(&self) -> f64 {
         let place = self.place();
@@ -481,10 +497,9 @@ impl StepQuestion<'_> {
 
     /// Exchanges of a layer that nothing hides, forward and backward.
     fn layer_exchange(&self, layer: &Layer, times: &LayerTimes) -> [Times; 2] {
-        let twice = |exchange: &Exchange| self.device.exchange_times(exchange).times(2.0);
         let around = self.device.exchange_times(&self.sequence_exchange(layer));
-        let of_experts = self.expert_exchange(layer).as_ref().map_or_else(Times::default, twice);
-        let shown = twice(&self.tensor_exchange()).plus(of_experts);
+        let summed = self.device.exchange_times(&self.tensor_exchange()).times(2.0);
+        let shown = summed.plus(self.to_experts(layer));
         [(1.0, times.forward), (2.0, times.backward)].map(|(often, beside)| {
             let us = (often * around.total() - beside.attention).max(0.0);
             shown.plus(around.scaled_to(us))
@@ -565,12 +580,24 @@ impl StepQuestion<'_> {
             let [sent, sent_back] = self.layer_exchange(layer, &times);
             kernels.forward = kernels.forward.plus(times.forward.plus(sent).times(count));
             kernels.backward = kernels.backward.plus(times.backward.plus(sent_back).times(count));
+            kernels.to_experts = kernels.to_experts.plus(self.to_experts(layer).times(count));
             kernels.products += times.products * count;
             if let Some((experts, _)) = layer.feed_forward.experts() {
                 kernels.local_experts += count * f64::from(experts) / f64::from(self.degrees.expert.max(1));
             }
         }
         kernels
+    }
+
+    /// What computing hides of the exchanges with experts, in one direction.
+    fn hidden_to_experts(&self, kernels: &StepKernels) -> Times {
+        if self.schedule != Schedule::DualPipe || self.degrees.pipeline == 1 {
+            return Times::default();
+        }
+        let computes = |times: &Times| times.compute + times.attention + times.experts;
+        let beside_us = (computes(&kernels.forward) + computes(&kernels.backward)) / 2.0;
+        let hidden_us = kernels.to_experts.total().min(beside_us);
+        kernels.to_experts.scaled_to((1.0 - LOST_BESIDE) * hidden_us)
     }
 
     /// The columns of the step.
@@ -586,8 +613,9 @@ impl StepQuestion<'_> {
         let stages = f64::from(pipeline);
         let micro_batches = self.micro_batches().max(1) as f64;
         let chunks = if pipeline > 1 { f64::from(self.virtual_stages.max(1)) } else { 1.0 };
-        let forward = kernels.forward;
-        let backward = kernels.backward.plus(kernels.again(self.recomputation, self.attention));
+        let hidden = self.hidden_to_experts(kernels);
+        let forward = kernels.forward.minus(hidden);
+        let backward = kernels.backward.plus(kernels.again(self.recomputation, self.attention)).minus(hidden);
         let of_stage = forward.plus(backward).times(1.0 / stages);
         let [end, end_back] = kernels.ends;
         // The last stage has the output layer; the first ones have the layers that don't divide evenly.
@@ -717,7 +745,8 @@ impl StepQuestion<'_> {
         }
         // Beside the first and the last micro-batch; a share of the bandwidth and of the multiprocessors is lost.
         let beside = (forward.total() + backward.total()) / f64::from(pipeline) * 0.7;
-        let shown = |all: Times, beside: f64, overlaps: bool| if overlaps { beyond(all, beside, 0.05) } else { all };
+        let shown =
+            |all: Times, beside: f64, overlaps: bool| if overlaps { beyond(all, beside, LOST_BESIDE) } else { all };
         let reduced = [reduce, reduce_experts].map(|all| shown(all, beside, self.overlaps_reduce));
         let gathered = [gather, gather_experts].map(|all| shown(all, beside / 2.0, self.overlaps_gather));
         let reductions = self.reductions(micro_batches);

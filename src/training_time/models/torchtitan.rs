@@ -22,7 +22,7 @@ const FLAVOURS: [(&str, &str, &str); 8] = [
 /// Schedules with the name by which each is estimated, and whether a stage has several chunks.
 const SCHEDULES: [(&str, &str, bool); 6] = [
     ("1F1B", "1f1b", false),
-    ("GPipe", "1f1b", false),
+    ("GPipe", "gpipe", false),
     ("Interleaved1F1B", "1f1b", true),
     ("InterleavedZeroBubble", "zb-h1", true),
     ("ZBVZeroBubble", "zb-h1", true),
@@ -237,7 +237,7 @@ fn schedule(of: &mut Tables<'_>) -> Result<(&'static str, bool)> {
         let names: Vec<&str> = SCHEDULES.iter().map(|(name, ..)| *name).collect();
         return Err(node.unexpected(KEY, &names.join(", ")).into());
     };
-    if *has_chunks && *ours != "1f1b" || *name == "GPipe" || *name == "DualPipeV" {
+    if *has_chunks && *ours != "1f1b" || *name == "DualPipeV" {
         of.notes.push(format!("The schedule {name} is estimated as {ours}"));
     }
     Ok((ours, *has_chunks))

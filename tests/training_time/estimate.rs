@@ -936,6 +936,12 @@ fn a_step_of_one_s_own_moves_the_answer_to_it() {
     assert_eq!((untold.own_steps, &untold.step), (0, &before.step));
     let least = "is less than the 3.197 s in which 64 × H100-SXM5-80GB at their peak in bf16 do the operations of 1024 sequences of 4096 tokens; it is of another";
     assert!(untold.unused_steps[0].contains(least), "{}", untold.unused_steps[0]);
+    // One that makes other layouts faster than that is not used either.
+    let half = read("gpus,step_s,tp\n64,3.7,4\n");
+    assert_eq!((half.own_steps, &half.step), (0, &before.step));
+    let why = &half.unused_steps[0];
+    assert!(why.starts_with("steps.csv, line 2: with what was measured a step would be too fast: "), "{why}");
+    assert!(why.contains(least), "{why}");
     // One that takes far longer than what is computed is used, and doubted.
     let slow = read(&format!("gpus,step_s,tp,micro_batch\n64,{},2,2\n64,{seconds},2,2\n", seconds * 8.0));
     assert_eq!((slow.own_steps, slow.doubtful_steps.len()), (1, 1));
@@ -962,6 +968,24 @@ fn what_is_not_possible_is_refused_with_what_would_do() {
         ),
         ("llama-3.1-8b", with(GivenLayout { pipeline: 64, ..GivenLayout::default() }), "is more than the layers (32)"),
         ("llama-3.1-8b", with(GivenLayout { expert: 2, ..GivenLayout::default() }), "the experts of a dense model"),
+        (
+            "llama-3.1-8b",
+            EstimateSettings { sequence: 4094, ..with(GivenLayout { context: 2, ..GivenLayout::default() }) },
+            "2 × cp",
+        ),
+        (
+            "llama-3.1-8b",
+            EstimateSettings { sequence: 4092, ..with(GivenLayout { tensor: 8, ..GivenLayout::default() }) },
+            "the tokens of a rank (sequence ÷ cp)",
+        ),
+        (
+            "mixtral-8x7b",
+            EstimateSettings {
+                is_sequence_parallel: Some(false),
+                ..with(GivenLayout { tensor: 2, expert: 8, ..GivenLayout::default() })
+            },
+            "trains experts beside tp with sequence parallelism only",
+        ),
         (
             "llama-3.1-8b",
             with(GivenLayout { replicate: 6, ..GivenLayout::default() }),
@@ -1091,6 +1115,28 @@ fn schedules_refuse_what_they_have_no_place_for_and_say_where_they_change_nothin
     assert!(answer(Schedule::ZeroBubble2, stages(2, 2), 256).is_err());
     let time = |chunks: u32| answer(Schedule::ZeroBubble, stages(4, chunks), 128).unwrap().step.time_us;
     assert!(time(2) < time(1));
+    // GPipe keeps each of the 16 micro-batches on all stages, where the last one of 1F1B, which has the logits, keeps one.
+    let [one, all] = [Schedule::OneForwardOneBackward, Schedule::Gpipe]
+        .map(|schedule| answer(schedule, GivenLayout { recomputation: Some(Recomputation::Layers), ..stages(4, 1) }, 256));
+    let (one, all) = (one.unwrap().step, all.unwrap().step);
+    assert_eq!((all.time_us, all.memory.activations), (one.time_us, 16.0 * one.memory.activations));
+    // DualPipe hides what goes to experts.
+    let mixture = known("deepseek-v3").unwrap();
+    let sent = |schedule: Schedule| {
+        let layout = GivenLayout { pipeline: 4, expert: 16, ..GivenLayout::default() };
+        let settings = EstimateSettings {
+            layout: Some(layout),
+            schedule,
+            gpus: 256,
+            global_batch: Some(4096),
+            ..EstimateSettings::default()
+        };
+        let answer = settings.answer(&mixture, &catalogue, &[], &[], |_| std::ops::ControlFlow::Break(())).unwrap();
+        let of_layers = answer.step.components.iter().find(|(part, _)| *part == "Exchanges of layers");
+        of_layers.map_or(0.0, |(_, us)| *us)
+    };
+    let [shown, hidden] = [Schedule::ZeroBubble, Schedule::DualPipe].map(sent);
+    assert!(shown > 0.0 && hidden < 0.1 * shown, "{shown} {hidden}");
     let said =
         |schedule: Schedule, layout: GivenLayout| listing::notes(&answer(schedule, layout, 128).unwrap()).join("; ");
     let alone = said(Schedule::DualPipe, stages(1, 2));

@@ -165,6 +165,38 @@ fn sizes_that_contradict_each_other_are_refused_with_their_place() {
     assert!(refused(&deep).contains("4000000000 is more than any model has (1024)"), "{}", refused(&deep));
 }
 
+/// The parameters of a configuration in which a part of the text is another one.
+fn parameters(text: &str, from: &str, to: &str) -> u64 {
+    assert!(text.contains(from), "{from}");
+    models::read(&text.replace(from, to)).unwrap().parameters()
+}
+
+/// What `configuration_mistral.py` and its siblings of transformers say.
+#[test]
+fn what_a_configuration_lacks_is_as_its_class_has_it() {
+    const KV: &str = "\"num_key_value_heads\": 2,";
+    let mistral = LLAMA.replace("llama", "mistral").replace("\"num_attention_heads\": 4", "\"num_attention_heads\": 16");
+    let of = |to: &str| parameters(&mistral, KV, to);
+    assert_eq!(of("\"num_key_value_heads\": null,"), of("\"num_key_value_heads\": 16,"));
+    assert_eq!(of(""), of("\"num_key_value_heads\": 8,"));
+    let flop = |to: &str| models::read(&mistral.replace(KV, to)).unwrap().training_flop_per_token(32_768);
+    assert_eq!(flop("\"num_key_value_heads\": 2,"), flop("\"num_key_value_heads\": 2, \"sliding_window\": 4096,"));
+    assert!(flop("\"num_key_value_heads\": 2, \"sliding_window\": null,") > flop("\"num_key_value_heads\": 2,"));
+
+    let experts = ", \"num_experts\": 8, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 32}";
+    let qwen = mistral.replace("mistral", "qwen3_moe").replace('}', experts);
+    assert_eq!(parameters(&qwen, KV, ""), parameters(&qwen, KV, "\"num_key_value_heads\": 4,"));
+    assert_eq!(parameters(&qwen, "num_experts\"", "num_local_experts\""), models::read(&qwen).unwrap().parameters());
+
+    let deepseek = "{\"model_type\": \"deepseek_v3\", \"hidden_size\": 64, \"intermediate_size\": 128, \"vocab_size\": 100, \
+        \"num_hidden_layers\": 2, \"num_attention_heads\": 4, \"kv_lora_rank\": 8, \"qk_nope_head_dim\": 16, \
+        \"qk_rope_head_dim\": 8, \"v_head_dim\": 16, \"n_routed_experts\": 8, \"num_experts_per_tok\": 2, \
+        \"moe_intermediate_size\": 32, \"q_lora_rank\": 1536}";
+    let ranked = models::read(deepseek).unwrap().parameters();
+    assert_eq!(parameters(deepseek, ", \"q_lora_rank\": 1536", ""), ranked);
+    assert!(parameters(deepseek, "1536", "null") < ranked);
+}
+
 #[test]
 fn the_part_for_texts_of_a_multimodal_model_is_read() {
     let whole = format!(r#"{{"model_type": "llava", "text_config": {LLAMA}}}"#);
@@ -648,6 +680,10 @@ fn what_megatron_shares_and_computes_again_is_read() {
     assert!(block.notes[0].contains("block: 4 of 32 layers are computed again there"), "{:?}", block.notes);
     let modules = of("--recompute-granularity selective --recompute-modules mlp");
     assert!(modules.notes[0].starts_with("recompute_modules mlp: the estimate"), "{:?}", modules.notes);
+    let several = of("--recompute-granularity selective --recompute-modules core_attn mlp --bf16");
+    assert!(several.notes[0].starts_with("recompute_modules core_attn mlp: the estimate"), "{:?}", several.notes);
+    let usual = of("--recompute-granularity selective --recompute-modules core_attn --bf16");
+    assert!(!usual.notes.iter().any(|note| note.contains("recompute_modules")), "{:?}", usual.notes);
     for (more, zero) in [
         ("--use-torch-fsdp2", Some(3)),
         ("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params", Some(3)),

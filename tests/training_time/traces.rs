@@ -102,8 +102,8 @@ fn two_steps() -> String {
         event("gpu_user_annotation", &format!("ProfilerStep#{number}"), at + 300.0, 900.0, "");
         for micro_batch in 0..4 {
             let at = at + 10.0 * f64::from(micro_batch);
-            event("cpu_op", "aten::embedding", at, 5.0, r#""Input Dims": [[128256, 4096], [2, 4096], [], [], []]"#);
-            event("cpu_op", "aten::embedding", at, 5.0, r#""Input Dims": [[8192, 4096], [2, 4096]]"#);
+            event("cpu_op", "aten::embedding", at, 5.0, r#""Input Dims": [[128256, 4096], [2, 2048], [], [], []]"#);
+            event("cpu_op", "aten::embedding", at, 5.0, r#""Input Dims": [[8192, 4096], [2, 2048]]"#);
         }
         event("kernel", "nvjet_tst_128x256_64x4_1x2_h_bz_coopA_TNT", at, 500.0, "");
         let call = r#""Collective name": "_allgather_base", "dtype": "BFloat16", "In msg nelems": 1048576,
@@ -132,7 +132,7 @@ fn a_step_s_parts_are_those_of_its_kernels() {
     let parts = TracedParts { compute_us: 55e4, attention_us: 10e4, exposed_us: 5e4, communication_us: 20e4 };
     assert_eq!(trace.parts, parts);
     let inputs = trace.inputs.unwrap();
-    assert_eq!((inputs.hidden, inputs.micro_batch, inputs.tokens, inputs.micro_batches), (4096, 2, 4096, 4));
+    assert_eq!((inputs.hidden, inputs.micro_batch, inputs.tokens, inputs.micro_batches), (4096, 2, 2048, 4));
     let [gathered] = &trace.collectives[..] else { panic!("{:?}", trace.collectives) };
     assert_eq!((gathered.collective, gathered.size_bytes, gathered.calls), (Collective::AllGather, 16_777_216.0, 2));
 }

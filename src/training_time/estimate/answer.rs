@@ -101,13 +101,14 @@ impl StepQuestion<'_> {
         let columns = self.columns();
         let factors = &calibrated.factors;
         let time_us = factors.time_us(&columns);
+        let [low_us, high_us] = calibrated.interval_us(&columns);
         let gpus = self.degrees.gpus();
         let tokens = self.tokens();
         let memory = self.memory();
         let capacity_bytes = capacity_bytes(self.device.memory_gib, reserve_gib);
         StepEstimate {
             time_us,
-            interval_us: calibrated.interval_us(&columns),
+            interval_us: [low_us.max(self.least_us().min(time_us)), high_us],
             components: components(factors, &columns, time_us),
             tokens_per_s_per_gpu: tokens / (time_us / 1e6) / gpus as f64,
             model_flop_share: self.least_us() / time_us,

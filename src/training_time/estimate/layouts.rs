@@ -177,6 +177,7 @@ fn of_degrees(
     let can_interleave = degrees.pipeline > 1 && question.schedule.interleaves();
     let chunks: &[u32] = if can_interleave { &[1, 2, 3, 4, 5, 6, 8, 10, 12, 16] } else { &[1] };
     let of_replica = question.global_batch / u64::from(degrees.data).max(1);
+    let least_us = StepQuestion { degrees, ..question.clone() }.least_us();
     if of_replica == 0 {
         *layouts.left_out.entry("dp × the micro-batch").or_default() += 1;
     }
@@ -209,6 +210,8 @@ fn of_degrees(
                     }
                     let kernels = kernels.get_or_insert_with(|| asked.kernels());
                     let columns = asked.columns_of(kernels);
+                    let time_us = calibrated.factors.time_us(&columns);
+                    let [low_us, high_us] = calibrated.interval_us(&columns);
                     layouts.fitting += 1;
                     found.push(RankedLayout {
                         degrees: asked.degrees,
@@ -216,8 +219,8 @@ fn of_degrees(
                         micro_batch,
                         recomputation,
                         sharding,
-                        time_us: calibrated.factors.time_us(&columns),
-                        interval_us: calibrated.interval_us(&columns),
+                        time_us,
+                        interval_us: [low_us.max(least_us.min(time_us)), high_us],
                         memory_bytes,
                         best_share: 0.0,
                         columns,

@@ -269,6 +269,12 @@ pub struct Estimated {
     pub contradictions: Vec<String>,
     /// Steps of one's own that were not used, each with the reason.
     pub unused_steps: Vec<String>,
+    /// Whether the model has experts, whose kernels differ most.
+    pub has_experts: bool,
+    /// Where those stand that moved the factors: file and line.
+    used_steps: Vec<String>,
+    /// Why the factors that they give can't be: with them a step would be faster than the GPUs at their peak.
+    too_fast: Option<EstimateError>,
     /// Steps of one's own that were used and are far from what is computed without them, in words.
     pub doubtful_steps: Vec<String>,
     /// Measurements of steps of one's own that lie outside of the interval to which they lead, where there are enough
@@ -327,6 +333,22 @@ impl Run {
 
 /// Tokens of a step, where no batch is given.
 const USUAL_TOKENS: u64 = 4 << 20;
+
+impl StepQuestion<'_> {
+    /// Why no step takes this time: the GPUs at their peak need longer.
+    fn too_fast(&self, time_us: f64) -> Option<EstimateError> {
+        let least_us = self.least_us();
+        (time_us < least_us).then(|| EstimateError::TooFast {
+            time_us,
+            least_us,
+            gpus: self.degrees.gpus(),
+            name: self.device.name.clone(),
+            precision: self.precision.name(),
+            batch: self.global_batch,
+            sequence: self.sequence,
+        })
+    }
+}
 
 /// A measured step whose layout needs more than this many times the GPU's memory is not believed: estimates of memory
 /// are within 13 % of published figures.
@@ -502,7 +524,26 @@ impl EstimateSettings {
         catalogue: &Catalogue,
         own: &[NamedStep],
         traces: &[(String, Trace)],
-        progress: impl FnMut(f64) -> ControlFlow<()>,
+        mut progress: impl FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<Estimated, EstimateError> {
+        let answer = self.answer_by(model, catalogue, own, traces, &mut progress)?;
+        let Some(too_fast) = answer.too_fast.clone() else { return Ok(answer) };
+        // What makes a step faster than the hardware is of another model or batch than it says.
+        let without = self.answer_by(model, catalogue, &[], &[], &mut progress)?;
+        let places = answer.used_steps.join("; ");
+        let mut unused_steps = answer.unused_steps;
+        unused_steps.push(format!("{places}: with what was measured a step would be too fast: {too_fast}"));
+        let Estimated { steps_without_batch, without_layout, doubtful_steps, .. } = answer;
+        Ok(Estimated { unused_steps, steps_without_batch, without_layout, doubtful_steps, ..without })
+    }
+
+    fn answer_by(
+        &self,
+        model: &Transformer,
+        catalogue: &Catalogue,
+        own: &[NamedStep],
+        traces: &[(String, Trace)],
+        progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
     ) -> Result<Estimated, EstimateError> {
         if self.gpus == 0 || self.gpus > MOST_GPUS {
             return Err(EstimateError::TooManyGpus { gpus: self.gpus });
@@ -559,9 +600,12 @@ impl EstimateSettings {
             }
         };
         let asked = Run::of(&question);
+        let used_steps = runs.iter().map(|(_, place, _)| place.clone()).collect();
         let measured_here = runs.into_iter().filter(|(run, ..)| *run == asked);
         let measured_here = measured_here.map(|(_, place, time_us)| (place, time_us)).collect();
         let step = question.estimate(&calibrated, self.reserve_gib);
+        let fastest_us = found.ranked.iter().map(|row| row.time_us).fold(step.time_us, f64::min);
+        let too_fast = question.too_fast(fastest_us).filter(|_| calibrated.own_steps > 0);
         let unchanged_us = (device.changes != Changes::default()).then(|| {
             let mut unchanged = device.clone();
             unchanged.changes = Changes::default();
@@ -600,6 +644,9 @@ impl EstimateSettings {
             copies_heads: question.check_kv_heads().is_err(),
             contradictions: self.contradictions.iter().cloned().chain(self.other_batch(&question)).collect(),
             unused_steps,
+            has_experts: model.has_experts(),
+            used_steps,
+            too_fast,
             doubtful_steps,
             steps_outside,
             measured_here,
@@ -678,19 +725,7 @@ impl EstimateSettings {
             let (needs_gib, name) = (needs / GIB, device.name.clone());
             return Err(EstimateError::TooLarge { needs_gib, name, has_gib: device.memory_gib });
         }
-        let (time_us, least_us) = (step.time_us, question.least_us());
-        if time_us < least_us {
-            return Err(EstimateError::TooFast {
-                time_us,
-                least_us,
-                gpus: step.gpus,
-                name: device.name.clone(),
-                precision: question.precision.name(),
-                batch: question.global_batch,
-                sequence: question.sequence,
-            });
-        }
-        Ok(question)
+        question.too_fast(step.time_us).map_or(Ok(question), Err)
     }
 
     /// The factors, moved by steps of one's own.

@@ -319,6 +319,17 @@ impl StepQuestion<'_> {
             }
         }
         divides("cp", context.into(), "the sequence", self.sequence.into())?;
+        if context > 1 {
+            // Each rank has an early and a late part, so that all attend to as many tokens.
+            is_multiple("the sequence", self.sequence.into(), "2 × cp", 2 * u64::from(context))?;
+        }
+        if self.is_sequence_parallel {
+            let tokens = u64::from(self.sequence / context.max(1));
+            is_multiple("the tokens of a rank (sequence ÷ cp)", tokens, "tp", tensor.into())?;
+        } else if self.stack == Stack::MegatronCore && tensor > 1 && self.model.has_experts() {
+            let lacks = "trains experts beside tp with sequence parallelism only: turn it on, or tp is 1 there";
+            return Err(LayoutError::Software { stack: self.stack.name(), lacks });
+        }
         self.check_sequence()?;
         if let Some(lacks) = self.stack.lacks(pipeline, self.virtual_stages, context) {
             return Err(LayoutError::Software { stack: self.stack.name(), lacks });

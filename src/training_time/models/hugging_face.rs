@@ -155,6 +155,17 @@ impl Reader<'_> {
         Ok(self.fields.optional(key).map_or(Ok(otherwise), |node| node.flag(key))?)
     }
 
+    /// A whole number that the architecture has by default; `None` where the file says `null` or 0.
+    fn count_unless_null(&mut self, key: &'static str, otherwise: Option<u32>) -> Result<Option<u32>> {
+        let otherwise = otherwise.filter(|_| !self.is_null(key));
+        Ok(self.optional_count(key)?.or(otherwise).filter(|count| *count > 0))
+    }
+
+    /// Whether the file says `null` for a key, which is not the same as nothing.
+    fn is_null(&self, key: &str) -> bool {
+        self.root.get(key).is_some_and(Node::is_null)
+    }
+
     /// The value of a key is wrong beside another one.
     fn wrong(&self, key: &str, message: String) -> ModelFileError {
         self.root.get(key).unwrap_or(self.root).wrong(key, message).into()
@@ -221,8 +232,13 @@ fn gated(reader: &mut Reader<'_>, model_type: &str) -> Result<Transformer> {
     let hidden = reader.count("hidden_size")?;
     let layers = reader.count("num_hidden_layers")?;
     let heads = reader.count("num_attention_heads")?;
-    // The defaults of transformers' configurations.
-    let usual = if matches!(model_type, "mistral" | "mixtral" | "gpt_oss") { 8 } else { heads };
+    // The defaults of transformers' configurations, where `null` means as many as heads of queries.
+    let usual = match model_type {
+        _ if reader.is_null("num_key_value_heads") => heads,
+        "mistral" | "mixtral" | "gpt_oss" => 8,
+        "qwen3_moe" => 4,
+        _ => heads,
+    };
     let kv_heads = reader.optional_positive("num_key_value_heads")?.unwrap_or(usual);
     // Only Qwen3's configuration has a width of heads of its own where the file has none.
     let is_open = model_type == "qwen3" && reader.root.get("head_dim").is_none();
@@ -280,7 +296,12 @@ fn windows(reader: &mut Reader<'_>, model_type: &str, layers: u32) -> Result<Vec
     if model_type == "llama" {
         return Ok(vec![None; layers as usize]);
     }
-    let window = reader.optional_count("sliding_window")?.filter(|window| *window > 0);
+    let usual = match model_type {
+        "mistral" => Some(4096),
+        "gpt_oss" => Some(128),
+        _ => None,
+    };
+    let window = reader.count_unless_null("sliding_window", usual)?;
     let types = reader.fields.optional("layer_types").and_then(Node::items);
     let is_used = reader.flag("use_sliding_window", !model_type.starts_with("qwen"))?;
     let first = reader.optional_count("max_window_layers")?.unwrap_or(layers);
@@ -300,6 +321,10 @@ fn windows(reader: &mut Reader<'_>, model_type: &str, layers: u32) -> Result<Vec
 fn experts(reader: &mut Reader<'_>, model_type: &str, dense_width: u32) -> Result<Option<FeedForward>> {
     let (count_key, width_key) = match model_type {
         "mixtral" | "gpt_oss" => ("num_local_experts", None),
+        // transformers takes both names.
+        "qwen3_moe" if reader.root.get("num_local_experts").is_some() => {
+            ("num_local_experts", Some("moe_intermediate_size"))
+        }
         "qwen3_moe" => ("num_experts", Some("moe_intermediate_size")),
         _ => return Ok(None),
     };
@@ -327,7 +352,7 @@ fn deepseek(reader: &mut Reader<'_>, model_type: &str) -> Result<Transformer> {
     let _ = reader.fields.optional("num_key_value_heads");
     let attention = Attention::Latent {
         heads: reader.count("num_attention_heads")?,
-        query_rank: reader.optional_count("q_lora_rank")?.filter(|rank| *rank > 0),
+        query_rank: reader.count_unless_null("q_lora_rank", Some(1536))?,
         kv_rank: reader.count("kv_lora_rank")?,
         nope: reader.count("qk_nope_head_dim")?,
         rope: reader.count("qk_rope_head_dim")?,

@@ -69,7 +69,7 @@ pub const KNOWN: [(&str, &str); 15] = [
         "{model_type: deepseek_v2, first_k_dense_replace: 1, qk_nope_head_dim: 128, qk_rope_head_dim: 64, \
          v_head_dim: 128, kv_lora_rank: 512, hidden_size: 2048, intermediate_size: 10944, \
          moe_intermediate_size: 1408, num_hidden_layers: 27, num_attention_heads: 16, \
-         n_routed_experts: 64, n_shared_experts: 2, num_experts_per_tok: 6, vocab_size: 102400}",
+         q_lora_rank: null, n_routed_experts: 64, n_shared_experts: 2, num_experts_per_tok: 6, vocab_size: 102400}",
     ),
     (
         "deepseek-v3",

@@ -12,7 +12,7 @@ use super::{
     Attention, FeedForward, Layer, MOST_PREDICTION_LAYERS, MeasuredStep, MissingField, ModelFile, ModelFileError,
     NO_FP32, Norm, TrainingSettings, Transformer,
     hugging_face::runs,
-    script::{Assumption, Command, Script, Word, has_layers},
+    script::{Assumption, Command, LISTS, Script, Word, has_layers},
 };
 use crate::text::excerpt;
 
@@ -189,8 +189,13 @@ impl Arguments {
                 let name = name.replace('-', "_");
                 self.all.insert(name.clone(), Argument { line: *line, value: value.to_owned() });
                 *pending = value.is_empty().then_some(name);
-            } else if let Some(argument) = pending.take().and_then(|name| self.all.get_mut(&name)) {
-                part.clone_into(&mut argument.value);
+            } else if let Some(argument) = pending.as_ref().and_then(|name| self.all.get_mut(name)) {
+                if !argument.value.is_empty() {
+                    argument.value.push(' ');
+                }
+                argument.value.push_str(part);
+                // Of these an option takes as many words as follow.
+                pending.take_if(|name| !LISTS.contains(&name.replace('_', "-").as_str()));
             }
         }
     }
@@ -310,7 +315,8 @@ fn read_arguments(mut arguments: Arguments) -> Result<ModelFile> {
     if model.has_experts() && of_experts > 1 {
         notes.push(format!(
             "Experts are split over {of_experts} ranks of a tensor group here (expert_tensor_parallel_size, by default the \
-             tensor degree); the estimate has them whole, as with 1, which takes more memory"
+             tensor degree), which takes a multiple of tp × ep × pp GPUs; the estimate has them whole, as with 1, which \
+             takes more memory"
         ));
     }
     if arguments.all.contains_key("world_size") {
@@ -486,9 +492,11 @@ fn recomputation(of: &mut Arguments, layers: Option<u32>) -> Result<String> {
         )),
         _ => {}
     }
-    let modules = of.text("recompute_modules").filter(|modules| kind == "selective" && modules != "core_attn");
-    if let Some(modules) = modules {
-        let modules = excerpt(&modules);
+    // A log has a list of Python.
+    let modules = of.text("recompute_modules").unwrap_or_default().replace(['[', ']', '\'', '"', ','], " ");
+    let modules: Vec<&str> = modules.split_whitespace().collect();
+    if kind == "selective" && !modules.is_empty() && modules != ["core_attn"] {
+        let modules = excerpt(&modules.join(" "));
         of.notes
             .push(format!("recompute_modules {modules}: the estimate computes the core of attention again instead"));
     }

@@ -23,6 +23,8 @@ const MOST_STEPS: usize = 8_000;
 const MOST_KEPT: usize = 16 << 20;
 /// The largest text that is followed as a script: longer ones are logs.
 const LARGEST_SCRIPT: usize = 1 << 20;
+/// Options of Megatron that take as many words as follow.
+pub(super) const LISTS: [&str; 1] = ["recompute-modules"];
 
 /// A word, with the line on which it stands, from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -937,13 +939,16 @@ impl<'a> Follower<'a> {
 
     /// Keeps the options of a command with their values.
     fn keep(&mut self, words: Vec<Word>, is_assignment: bool) {
-        let mut was_option = false;
+        let (mut was_option, mut is_list) = (false, false);
         let whole = words.iter().filter(|_| !is_assignment).map(|word| word.text.clone()).collect();
         let words: Vec<Word> = words
             .into_iter()
             .filter(|Word { text, .. }| {
                 let is_option = text.trim_start().starts_with('-');
-                std::mem::replace(&mut was_option, is_option || text.contains(" -")) || was_option
+                if is_option {
+                    is_list = LISTS.contains(&text.trim_matches([' ', '-']));
+                }
+                std::mem::replace(&mut was_option, is_option || text.contains(" -")) || was_option || is_list
             })
             .collect();
         self.kept += words.iter().map(|word| word.text.len() + 1).sum::<usize>();

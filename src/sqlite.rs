@@ -337,7 +337,8 @@ fn columns(sql: &str) -> Option<(Vec<String>, Option<usize>)> {
         return None;
     }
     let is = |word: &str, other: &str| word.eq_ignore_ascii_case(other);
-    let is_rule = |word: &str| ["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"].iter().any(|rule| is(word, rule));
+    let is_rule =
+        |word: &str| ["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"].iter().any(|rule| is(word, rule));
     let mut names = Vec::new();
     let mut row_number = None;
     for definition in definitions {

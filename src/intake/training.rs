@@ -120,7 +120,8 @@ fn opened(part: TrainingFile, problems: Problems, notes: Vec<String>, file: &Fil
         TrainingFile::OwnSteps(steps) => ("measured steps of one's own", rows(steps.len())),
         TrainingFile::Traces(traces) => {
             let steps = traces.iter().map(|trace| u64::from(trace.steps)).sum();
-            let ranks = if traces.len() > 1 { format!(" of {}", count(traces.len() as u64, "rank")) } else { String::new() };
+            let ranks =
+                if traces.len() > 1 { format!(" of {}", count(traces.len() as u64, "rank")) } else { String::new() };
             ("trace of training", count(steps, "step") + &ranks)
         }
         TrainingFile::Unrecognised(why) => return resembling(why.clone(), file),

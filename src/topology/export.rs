@@ -176,8 +176,9 @@ pub fn write(material: &Material<'_>, timeline: Option<&Timeline>, form: Form) -
             TextFile {
                 name: name("xml"),
                 text,
-                note: "An algorithm of MSCCL. RCCL: put it into a folder and set MSCCL_ALGO_DIR to it, and RCCL_MSCCL_FORCE_ENABLE=1 \
-                       where it is no MI300X. NCCL with MSCCL: MSCCL_XML_FILES=file.xml NCCL_ALGO=MSCCL,RING,TREE."
+                note: "An algorithm of MSCCL. RCCL before ROCm 7.13: put it into a folder and set MSCCL_ALGO_DIR to it, and \
+                       RCCL_MSCCL_FORCE_ENABLE=1 where it is no MI300X. Later RCCL reads none and says nothing of it. NCCL with \
+                       MSCCL: MSCCL_XML_FILES=file.xml NCCL_ALGO=MSCCL,RING,TREE."
                     .to_owned(),
             }
         }

@@ -496,11 +496,13 @@ fn traces_and_profiles_become_kernels() {
     // rocprofv3 says the same in other columns.
     let dispatches = |rows: &[[&str; 3]]| {
         let header = "\"Kind\",\"Agent_Id\",\"Kernel_Name\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n";
-        let row = |[name, start, end]: &[&str; 3]| format!("\"KERNEL_DISPATCH\",\"Agent 2\",\"{name}\",1,{start},{end}\n");
+        let row =
+            |[name, start, end]: &[&str; 3]| format!("\"KERNEL_DISPATCH\",\"Agent 2\",\"{name}\",1,{start},{end}\n");
         header.to_owned() + &rows.iter().map(row).collect::<String>()
     };
     let gemm = "void gemm<float, 4>(int)";
-    let beside = [[gemm, "0", "1000"], ["ncclDevKernel_Generic", "500", "2500"], [gemm, "2000", "3500"], ["relu", "9", "9"]];
+    let beside =
+        [[gemm, "0", "1000"], ["ncclDevKernel_Generic", "500", "2500"], [gemm, "2000", "3500"], ["relu", "9", "9"]];
     let of_amd = bring_together(vec![
         part("ncu.csv", ncu.as_bytes()),
         part("run.csv", dispatches(&beside).as_bytes()),

@@ -351,7 +351,11 @@ fn memory_of_published_runs_is_near() {
     let mut errors = Vec::new();
     for step in &all {
         let Some([computed, published]) = step.memory_gib else { continue };
-        println!("{:24} {computed:6.1} GiB, published {published:6.1}: {:5.1} %", step.group, 100.0 * (computed / published - 1.0));
+        println!(
+            "{:24} {computed:6.1} GiB, published {published:6.1}: {:5.1} %",
+            step.group,
+            100.0 * (computed / published - 1.0)
+        );
         errors.push((computed / published - 1.0).abs());
     }
     assert_eq!(errors.len(), 18);
@@ -1116,8 +1120,9 @@ fn schedules_refuse_what_they_have_no_place_for_and_say_where_they_change_nothin
     let time = |chunks: u32| answer(Schedule::ZeroBubble, stages(4, chunks), 128).unwrap().step.time_us;
     assert!(time(2) < time(1));
     // GPipe keeps each of the 16 micro-batches on all stages, where the last one of 1F1B, which has the logits, keeps one.
-    let [one, all] = [Schedule::OneForwardOneBackward, Schedule::Gpipe]
-        .map(|schedule| answer(schedule, GivenLayout { recomputation: Some(Recomputation::Layers), ..stages(4, 1) }, 256));
+    let [one, all] = [Schedule::OneForwardOneBackward, Schedule::Gpipe].map(|schedule| {
+        answer(schedule, GivenLayout { recomputation: Some(Recomputation::Layers), ..stages(4, 1) }, 256)
+    });
     let (one, all) = (one.unwrap().step, all.unwrap().step);
     assert_eq!((all.time_us, all.memory.activations), (one.time_us, 16.0 * one.memory.activations));
     // DualPipe hides what goes to experts.

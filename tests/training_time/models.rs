@@ -175,7 +175,8 @@ fn parameters(text: &str, from: &str, to: &str) -> u64 {
 #[test]
 fn what_a_configuration_lacks_is_as_its_class_has_it() {
     const KV: &str = "\"num_key_value_heads\": 2,";
-    let mistral = LLAMA.replace("llama", "mistral").replace("\"num_attention_heads\": 4", "\"num_attention_heads\": 16");
+    let mistral =
+        LLAMA.replace("llama", "mistral").replace("\"num_attention_heads\": 4", "\"num_attention_heads\": 16");
     let of = |to: &str| parameters(&mistral, KV, to);
     assert_eq!(of("\"num_key_value_heads\": null,"), of("\"num_key_value_heads\": 16,"));
     assert_eq!(of(""), of("\"num_key_value_heads\": 8,"));

@@ -55,7 +55,9 @@ fn each_process_of_a_node_is_a_trace() {
     let Outcome::Known { holds, notes, .. } = report.outcome else { panic!("{:?}", report.outcome) };
     assert_eq!(holds, "6 steps of 2 ranks");
     assert_eq!(notes[0], "Its steps are the ranges \"iteration #\"");
-    assert!(matches!(content, FileContent::Training(file) if matches!(&file.part, TrainingFile::Traces(two) if two.len() == 2)));
+    assert!(
+        matches!(content, FileContent::Training(file) if matches!(&file.part, TrainingFile::Traces(two) if two.len() == 2))
+    );
     let named: Vec<String> = trace::named("node.sqlite", both).map(|(name, _)| name).collect();
     assert_eq!(named, ["node.sqlite, rank 1 of 2", "node.sqlite, rank 2 of 2"]);
 }
@@ -88,7 +90,10 @@ fn what_can_not_be_used_is_said_with_a_remedy() {
     assert!(says(graphs).contains("3 launches of CUDA graphs, whose kernels it does not have"));
     assert!(says(trace::read_database(b"SQLite format 3\0")).contains("is no SQLite database"));
     let (report, _) = intake::open(&sample("rocpd3.db")[..2000], "cut.db", 2000, 0, None, &mut Silent);
-    assert!(matches!(&report.outcome, Outcome::Refused(why) if why.contains("cut or damaged at its page")), "{report:?}");
+    assert!(
+        matches!(&report.outcome, Outcome::Refused(why) if why.contains("cut or damaged at its page")),
+        "{report:?}"
+    );
 }
 
 #[test]

@@ -127,7 +127,9 @@ fn two_steps() -> String {
 fn a_step_s_parts_are_those_of_its_kernels() {
     let (outcome, trace) = opened("rank0.pt.trace.json", two_steps().as_bytes());
     let trace = trace.unwrap();
-    assert!(matches!(outcome, Outcome::Known { ref notes, .. } if notes == &["Left out: 1 events without a time or a name"]));
+    assert!(
+        matches!(outcome, Outcome::Known { ref notes, .. } if notes == &["Left out: 1 events without a time or a name"])
+    );
     assert_eq!((trace.steps, trace.step_us), (2, 1e6));
     let parts = TracedParts { compute_us: 55e4, attention_us: 10e4, exposed_us: 5e4, communication_us: 20e4 };
     assert_eq!(trace.parts, parts);

@@ -105,7 +105,11 @@ fn process(processes: &mut Processes, number: i64) -> Option<&mut Process> {
 }
 
 /// Texts by their numbers.
-fn texts(database: &Database<'_>, table: Option<&Table>, columns: [&str; 2]) -> Result<BTreeMap<i64, String>, TraceError> {
+fn texts(
+    database: &Database<'_>,
+    table: Option<&Table>,
+    columns: [&str; 2],
+) -> Result<BTreeMap<i64, String>, TraceError> {
     let mut all = BTreeMap::new();
     if let Some(table) = table {
         database.rows(table, &columns, &mut |row| {

@@ -38,13 +38,31 @@ const MOST_NAMES: usize = 1000;
 const UPDATE: &str = "Optimizer.step#";
 
 /// Which steps these are where no range is called so.
-const BETWEEN_UPDATES: &str = "Its steps go from one update of the parameters to the next, since no range is called step";
+const BETWEEN_UPDATES: &str =
+    "Its steps go from one update of the parameters to the next, since no range is called step";
 
 /// Words of a name that mean a step of training, and those that mean a part of one, or another kind of step.
 const STEP: [&str; 6] = ["step", "iteration", "iter", "profilerstep", "trainstep", "trainingstep"];
 const PART: [&str; 19] = [
-    "forward", "backward", "fwd", "bwd", "optimizer", "optim", "opt", "lr", "scheduler", "grad", "loss", "data", "eval",
-    "evaluation", "validation", "val", "test", "micro", "microbatch",
+    "forward",
+    "backward",
+    "fwd",
+    "bwd",
+    "optimizer",
+    "optim",
+    "opt",
+    "lr",
+    "scheduler",
+    "grad",
+    "loss",
+    "data",
+    "eval",
+    "evaluation",
+    "validation",
+    "val",
+    "test",
+    "micro",
+    "microbatch",
 ];
 
 /// Whether a range of this name may be a step of training.
@@ -139,11 +157,13 @@ mod tests {
 
     #[test]
     fn steps_are_told_by_their_names() {
-        for name in ["step 3", "train_step", "iteration_12", "iter5", "sample_0 step=1 rank=0", "step::2", "ProfilerStep#7"]
+        for name in
+            ["step 3", "train_step", "iteration_12", "iter5", "sample_0 step=1 rank=0", "step::2", "ProfilerStep#7"]
         {
             assert!(is_step(name), "{name}");
         }
-        for name in ["forward_step", "optimizer.step", "lr_scheduler.step", "eval step 3", "steps", "timestep", "allreduce"]
+        for name in
+            ["forward_step", "optimizer.step", "lr_scheduler.step", "eval step 3", "steps", "timestep", "allreduce"]
         {
             assert!(!is_step(name), "{name}");
         }
@@ -160,7 +180,10 @@ mod tests {
     fn the_longest_ranges_that_follow_each_other_are_the_steps() {
         let inner = [("step 1", 1, 10.0, 20.0), ("iteration 1", 1, 0.0, 90.0), ("iteration 2", 1, 100.0, 190.0)];
         let found = of(&inner).unwrap();
-        assert_eq!((found.steps, &found.by[..]), (vec![(0.0, 90.0), (100.0, 190.0)], "Its steps are the ranges \"iteration #\""));
+        assert_eq!(
+            (found.steps, &found.by[..]),
+            (vec![(0.0, 90.0), (100.0, 190.0)], "Its steps are the ranges \"iteration #\"")
+        );
         // A range around others of its name is not a step, and threads are apart.
         let nested = [("step 1", 1, 0.0, 100.0), ("step 2", 1, 10.0, 90.0), ("step 1", 2, 0.0, 30.0)];
         assert_eq!(of(&nested).unwrap().steps, [(0.0, 30.0)]);
@@ -178,7 +201,8 @@ mod tests {
 
     #[test]
     fn shapes_stand_behind_the_name() {
-        let found = embedded(" op_id = 3, sizes = [[50304, 4096], [2, 2048], [], [], []], input_op_ids = [(1,0)]").unwrap();
+        let found =
+            embedded(" op_id = 3, sizes = [[50304, 4096], [2, 2048], [], [], []], input_op_ids = [(1,0)]").unwrap();
         assert_eq!([found.vocabulary, found.hidden, found.micro_batch, found.tokens], [50304, 4096, 2, 2048]);
         assert_eq!(embedded(" seq = 4"), None);
     }

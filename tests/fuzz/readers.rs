@@ -167,7 +167,7 @@ pub fn not_understood() -> Vec<String> {
             "xgboost",
             "training",
             "configuration",
-            "archive",
+            "profile",
             "topologies",
             "results",
             "dumps",
@@ -225,6 +225,7 @@ pub const READERS: &[Reader] = &[
             samples::TRACE
         ])),
     },
+    Reader { name: "profile", read: profile, samples: samples!(profiles()) },
     Reader { name: "workbook", read: kernels, samples: samples!(vec![samples::workbook()]) },
     Reader { name: "cells", read: cells, samples: samples!(texts(SHEETS)) },
     Reader { name: "entries", read: entries, samples: samples!(texts(samples::TRAINING.map(|(_, text)| text))) },
@@ -599,6 +600,18 @@ fn golden(extensions: &[&str]) -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = files.collect();
     all.push(b"{\"collectune_report\":1,\"workbench\":\"tuning\",\"title\":\"t\",\"sections\":[{\"title\":\"s\",\"tables\":[{\"columns\":[{\"name\":\"Size\",\"text\":[\"4 KiB\",\"1 MiB\"],\"numbers\":[4096,null]}]}]}]}".to_vec());
     all
+}
+
+/// Databases of profilers.
+fn profiles() -> Vec<Vec<u8>> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/profiles");
+    ["nsight.sqlite", "rocpd3.db", "rocpd4.db"].iter().map(|name| std::fs::read(folder.join(name)).unwrap()).collect()
+}
+
+fn profile(bytes: &[u8]) {
+    for trace in training_time::trace::read_database(bytes).unwrap_or_default() {
+        assert!(trace.steps > 0 && trace.step_us.is_finite(), "a trace without steps");
+    }
 }
 
 fn models(bytes: &[u8]) {

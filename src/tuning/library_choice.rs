@@ -121,8 +121,8 @@ pub struct NextChoice {
 /// What a sweep has at a size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MeasuredChoice {
-    /// The highest measured bus bandwidth in GB/s of the algorithm and protocol that the model chooses; `None` where
-    /// they were not measured.
+    /// The measured bus bandwidth in GB/s of what the model chooses, over as many channels; where that was not measured,
+    /// of the default, if it ran that algorithm and protocol.
     pub chosen_gbps: Option<f64>,
     /// The configuration that was asked for and has the highest measured bus bandwidth.
     pub best: Configuration,
@@ -136,11 +136,12 @@ impl MeasuredChoice {
         self.chosen_gbps.map(|chosen| (self.best_gbps - chosen) / self.best_gbps * 100.0)
     }
 
-    fn new(points: &[MeasuredPoint], chosen: &Cell) -> Option<Self> {
-        let is_chosen = |point: &&MeasuredPoint| {
+    fn new(points: &[MeasuredPoint], default: Option<&MeasuredPoint>, chosen: Configuration) -> Option<Self> {
+        let is_alike = |point: &&MeasuredPoint| {
             (point.configuration.algorithm, point.configuration.protocol) == (chosen.algorithm, chosen.protocol)
         };
-        let chosen_gbps = sweep::best(points.iter().filter(is_chosen)).map(|point| point.busbw_gbps);
+        let same = points.iter().find(|point| point.configuration == chosen);
+        let chosen_gbps = same.or(default.filter(is_alike)).map(|point| point.busbw_gbps);
         let best = sweep::best(points)?;
         Some(Self { chosen_gbps, best: best.configuration, best_gbps: best.busbw_gbps })
     }
@@ -182,7 +183,11 @@ pub fn lines_at(model: &CostModel, collective: Collective, sizes: &[u64], sweep:
             time_us,
             busbw_gbps: collective.busbw_gbps(scale.ranks, size_bytes, time_us),
             next,
-            measured: MeasuredChoice::new(sweep.points_at(&workload), &choice.cell),
+            measured: MeasuredChoice::new(
+                sweep.points_at(&workload),
+                sweep.default_at(&workload),
+                Configuration { algorithm, protocol, channels: choice.channels },
+            ),
         })
     };
     sizes.iter().filter_map(|size_bytes| line(*size_bytes)).collect()
@@ -251,7 +256,7 @@ pub fn listing(lines: &[LibraryLine]) -> Listing {
         Column::numbers("Time", "by the model"),
         Column::numbers("busbw", "bus bandwidth in GB/s by the model"),
         Column::words("Next", "the second least time by the model, and how much longer that is"),
-        Column::numbers("Measured", "the highest measured bus bandwidth in GB/s of what the model chooses"),
+        Column::numbers("Measured", "the bus bandwidth in GB/s of what the model chooses, or of the default where it ran that"),
         Column::words("Fastest measured", "the configuration with the highest measured bus bandwidth"),
         Column::numbers("Its busbw", "the highest measured bus bandwidth in GB/s"),
         Column::numbers("Loss", "by how much less the model's choice has than the fastest, in per cent"),
@@ -363,20 +368,38 @@ mod tests {
             let workload = Workload { collective: Collective::AllReduce, scale, size_bytes };
             MeasuredPoint::new(workload, Configuration { algorithm, protocol, channels: 16 }, busbw_gbps)
         };
+        let model = h100("2.28.9");
+        let channels = |size_bytes: u64| {
+            lines_at(&model, Collective::AllReduce, &[size_bytes], &Sweep::default())[0].channels
+        };
+        let over = |channels: u32, point: MeasuredPoint| MeasuredPoint {
+            configuration: Configuration { channels, ..point.configuration },
+            ..point
+        };
         let points = vec![
             point(65_536, Algorithm::Tree, Protocol::Ll, 4.0),
-            point(65_536, Algorithm::Ring, Protocol::Ll, 5.0),
+            over(channels(65_536), point(65_536, Algorithm::Ring, Protocol::Ll, 5.0)),
             point(1 << 26, Algorithm::Ring, Protocol::Simple, 400.0),
-            point(1 << 26, Algorithm::Nvls, Protocol::Simple, 300.0),
+            over(channels(1 << 26), point(1 << 26, Algorithm::Nvls, Protocol::Simple, 300.0)),
         ];
-        let sweep = Sweep { points, ..Sweep::default() };
-        let lines = lines(&h100("2.28.9"), Collective::AllReduce, &sweep);
-        let losses: Vec<Option<f64>> = lines.iter().map(|line| line.measured.unwrap().loss_pct()).collect();
+        let mut sweep = Sweep { points, ..Sweep::default() };
+        let found = |sweep: &Sweep| lines(&model, Collective::AllReduce, sweep);
+        let losses_of = |lines: &[LibraryLine]| -> Vec<Option<f64>> {
+            lines.iter().map(|line| line.measured.unwrap().loss_pct()).collect()
+        };
+        let lines = found(&sweep);
+        let losses = losses_of(&lines);
         assert_eq!(losses, [Some(0.0), Some(25.0)]);
         assert_eq!(
             verdict(&lines).unwrap(),
             "Of 2 sizes at which its choice was measured, it is the fastest, or within 1 % of it, at 1; it loses most at \
              64 MiB: 25.0 % of busbw."
         );
+        // Over other channels it is not what the library runs; the default is.
+        let other = channels(1 << 26) + 1;
+        sweep.points[3].configuration.channels = other;
+        assert_eq!(losses_of(&found(&sweep)), [Some(0.0), None]);
+        sweep.defaults = vec![over(0, point(1 << 26, Algorithm::Nvls, Protocol::Simple, 200.0))];
+        assert_eq!(losses_of(&found(&sweep)), [Some(0.0), Some(50.0)]);
     }
 }

@@ -54,7 +54,7 @@ impl Aspect {
             Self::DataType => "the data type",
             Self::Operation => "the operation",
             Self::Root => "the root",
-            Self::Launches => "CUDA graphs, aggregation, blocking mode or groups",
+            Self::Launches => "CUDA graphs, aggregation, blocking mode, registered buffers or groups",
             Self::Nodes => "the nodes",
             Self::Gpu => "the GPU",
             Self::Environment => "environment variables of transports and buffers",
@@ -152,8 +152,26 @@ pub struct Launches {
     pub blocking: u64,
     /// The index of the first element in its buffer, option `-u`.
     pub unaligned: u64,
+    /// How buffers are registered, option `-R`: 1 locally, 2 symmetrically; 0 not.
+    pub registered: u64,
     /// Groups of ranks that measured at the same time beside this one (`NCCL_TESTS_SPLIT_MASK`).
     pub other_groups: u64,
+}
+
+impl Launches {
+    /// How buffers are registered, by the words of a command: `-R 2`, `-R2`, `--local_register=2`.
+    pub fn registration<'a>(words: impl IntoIterator<Item = &'a str>) -> u64 {
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            let value = match word.strip_prefix("-R").or_else(|| word.strip_prefix("--local_register")) {
+                Some("") => words.next().unwrap_or_default(),
+                Some(value) => value.trim_start_matches('='),
+                None => continue,
+            };
+            return value.parse().unwrap_or(0);
+        }
+        0
+    }
 }
 
 impl Origin {
@@ -204,6 +222,7 @@ impl Origin {
         let others = [
             (of.blocking > 0).then(|| format!(", blocking mode {}", of.blocking)),
             (of.unaligned > 0).then(|| format!(", unaligned by {}", of.unaligned)),
+            (of.registered > 0).then(|| format!(", registered buffers {}", of.registered)),
             (of.other_groups > 0).then(|| format!(", beside other groups: {}", of.other_groups)),
         ];
         let others: String = others.into_iter().flatten().collect();
@@ -306,7 +325,7 @@ pub fn arguments(values: &[String]) -> String {
         arguments += if how.contains("CUDA graph") { " -G 1" } else { "" };
         let together = how.split(' ').find(|word| word.parse::<u64>().is_ok());
         arguments.extend(together.map(|count| format!(" -m {count}")));
-        for (words, option) in [("blocking mode ", "-z"), ("unaligned by ", "-u")] {
+        for (words, option) in [("blocking mode ", "-z"), ("unaligned by ", "-u"), ("registered buffers ", "-R")] {
             let number = others.split(", ").find_map(|other| other.strip_prefix(words));
             arguments.extend(number.map(|number| format!(" {option} {number}")));
         }
@@ -425,12 +444,14 @@ mod tests {
         assert_eq!(of(&["CUDA graph of 16 operations", "bfloat16", "max"]), " -d bfloat16 -o max -G 1 -m 16");
         assert_eq!(of(&["16 operations at once", "half", "root 5"]), " -d half -r 5 -m 16");
         assert_eq!(of(&["float", "half", "CUDA graph"]), " -G 1");
-        let all = Launches { graph: Some(0), aggregated: Some(8), blocking: 2, unaligned: 4, other_groups: 7 };
+        let registered = Launches::registration("./all_reduce_perf -b 8 -R 2 -g 1".split(' '));
+        assert_eq!([registered, Launches::registration(["-R1"]), Launches::registration(["-r", "2"])], [2, 1, 0]);
+        let all = Launches { graph: Some(0), aggregated: Some(8), blocking: 2, unaligned: 4, registered, other_groups: 7 };
         let mut origin = Origin::default();
         origin.launches(&all);
         let value = origin.values()[Aspect::Launches as usize].as_deref().unwrap();
-        assert_eq!(value, "8 operations at once, blocking mode 2, unaligned by 4, beside other groups: 7");
-        assert_eq!((aspect_of(value), of(&[value]).as_str()), (Some(Aspect::Launches), " -m 8 -z 2 -u 4"));
+        assert_eq!(value, "8 operations at once, blocking mode 2, unaligned by 4, registered buffers 2, beside other groups: 7");
+        assert_eq!((aspect_of(value), of(&[value]).as_str()), (Some(Aspect::Launches), " -m 8 -z 2 -u 4 -R 2"));
     }
 
     #[test]

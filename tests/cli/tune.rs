@@ -497,7 +497,7 @@ fn a_time_in_which_nothing_can_be_measured_is_said_before_anything_is_spent() {
 #[test]
 fn sizes_are_those_of_the_option_and_others_are_told() {
     let cluster = FakeCluster::new(&[]);
-    for arguments in ["-e 1G", "-b8", "--maxbytes=1G", "-n 5 --minbytes 8"] {
+    for arguments in ["-e 1G", "-b8", "--maxbytes=1G", "-n 5 --minbytes 8", "-f 4", "--stepbytes 1M"] {
         let said = cluster.tune("c", &["--arguments", arguments]);
         ended(&said, 1);
         let said = text(&said.stderr);

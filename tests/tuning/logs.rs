@@ -261,6 +261,12 @@ fn json_lists_one_device_of_each_process_and_says_how_operations_are_launched() 
     assert!(set(&plain.replace("iterations\":1", "iterations\":8"), "     0").contains("8 operations at once"));
     assert!(set(&plain.replace("\"false\"", "\"true\""), "     0").contains("blocking mode 1"));
     assert!(set(plain, "     3").contains("root 3"));
+    // How buffers are registered only the arguments say.
+    let one = json(plain, 2, "     0");
+    let registered = one.replace("\"broadcast_perf\"", "\"broadcast_perf\",\"-R\",\"2\"");
+    let files = [("a_ring_ll_c8.json", one), ("b_ring_ll_c8.json", registered)];
+    let sets: Vec<String> = sets_of(&files).0.into_iter().map(|(label, _)| label).collect();
+    assert!(sets.join(" | ").contains("registered buffers 2"), "{sets:?}");
 }
 
 #[test]

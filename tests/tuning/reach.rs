@@ -139,6 +139,10 @@ fn dda_takes_all_of_decoding_and_nothing_where_it_is_off() {
     assert_eq!(with(&on_gpu(mi355x(&[]), Some(Gpu::Gfx(0x90a)))).total.reached_calls, 15);
     let ranks = decode().replace(",1,8,", ",1,4,");
     assert_eq!(reach_of(&[("calls.csv", ranks)], &mi355x(&[])).total.reached_calls, 15);
+    // What nccl-tests has for a collective that computes nothing.
+    let gathers = decode().replace("all_reduce", "all_gather").replace(",sum", ",none");
+    let found = reach_of(&[("calls.csv", gathers)], &mi355x(&[]));
+    assert_eq!(found.total.calls, 15);
     let doubles = decode().replace("bf16", "double");
     assert_eq!(reach_of(&[("calls.csv", doubles)], &mi355x(&[])).total.reached_calls, 15);
     // NCCL_ALGO keeps DDA off from 2.31.2 on.

@@ -363,8 +363,8 @@ fn check_arguments(arguments: &[String]) -> Result<(), CliError> {
     let is_size = |argument: &&String| {
         let name = argument.split('=').next().unwrap_or_default();
         match name.strip_prefix("--") {
-            Some(name) => matches!(name, "minbytes" | "maxbytes"),
-            None => name.starts_with("-b") || name.starts_with("-e"),
+            Some(name) => matches!(name, "minbytes" | "maxbytes" | "stepfactor" | "stepbytes"),
+            None => ["-b", "-e", "-f", "-i"].iter().any(|option| name.starts_with(option)),
         }
     };
     match arguments.iter().find(is_size) {

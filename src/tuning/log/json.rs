@@ -116,7 +116,8 @@ fn of_nccl_tests(value: &Value) -> SweepLog {
     run.library = count(value, "nccl_version").map(version);
     if let Some(config) = value.get("config") {
         log.cold_runs += u64::from(count(config, "warmup_iters") == Some(0));
-        run.timing = ["warmup_iters", "iters", "ngpus"].map(|key| count(config, key));
+        run.timing = [&["warmup_iters"][..], &["iterations", "iters"], &["ngpus"]]
+            .map(|keys| keys.iter().find_map(|key| count(config, key)));
         let is_set = |key: &str| config.get(key).is_some_and(|value| value.as_str() == Some("true") || *value == true);
         run.launches = Launches {
             graph: count(config, "graph"),
@@ -124,6 +125,7 @@ fn of_nccl_tests(value: &Value) -> SweepLog {
             // Which of the modes it is, the file does not say.
             blocking: is_set("blocking_collectives").into(),
             unaligned: count(config, "unalign").unwrap_or(0),
+            registered: Launches::registration(strings("args")),
             ..Launches::default()
         };
         let [threads, gpus] = [["nthreads", "threads"], ["ngpus", "gpus"]]

@@ -75,6 +75,7 @@ struct Reader {
     /// Of the environment as it was for the run, where it was changed since for the next one.
     exported_before: Option<Settings>,
     next_collective: Option<Collective>,
+    next_registered: u64,
     decided: Vec<crate::tuning::job::LibraryDecision>,
 }
 
@@ -136,6 +137,8 @@ impl Reader {
                     graph: value(" graph:"),
                     aggregated: value(" agg iters:"),
                     unaligned: value(" unalign:").unwrap_or(0),
+                    // That the command alone says.
+                    registered: self.run.launches.registered,
                     ..Launches::default()
                 };
                 let timed =
@@ -180,10 +183,20 @@ impl Reader {
         if let Some(header) = Header::parse(words, self.groups.unwrap_or(TablePlacement::Both)) {
             if !self.rows.is_empty() {
                 // The next run of the same devices.
-                let LoggedRun { collective, devices, settings, library, nodes, ranks, line, .. } = self.run.clone();
+                let LoggedRun { collective, devices, settings, library, nodes, ranks, line, launches, .. } =
+                    self.run.clone();
                 self.close();
-                self.run =
-                    LoggedRun { collective, devices, settings, library, nodes, ranks, line, ..LoggedRun::default() };
+                self.run = LoggedRun {
+                    collective,
+                    devices,
+                    settings,
+                    library,
+                    nodes,
+                    ranks,
+                    line,
+                    launches,
+                    ..LoggedRun::default()
+                };
             }
             self.run.cpu_time = header.cpu_time;
             self.header = Some(header);
@@ -276,11 +289,14 @@ impl Reader {
         let name = text
             .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
             .find_map(|word| Collective::parse(word.strip_suffix("_perf")?));
+        let registered = Launches::registration(text.split_ascii_whitespace());
         if self.is_measured() {
             self.next.show();
             self.next_collective = name.or(self.next_collective);
+            self.next_registered = registered;
         } else {
             self.run.settings.show();
+            self.run.launches.registered = registered;
             self.run.collective = self.run.collective.or(name);
         }
     }
@@ -305,6 +321,7 @@ impl Reader {
         self.exported_before = None;
         self.run.settings = std::mem::take(&mut self.next);
         self.run.collective = self.next_collective.take();
+        self.run.launches.registered = std::mem::take(&mut self.next_registered);
 
         if rows.is_empty() {
             if begun.name || begun.threads {

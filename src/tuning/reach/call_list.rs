@@ -100,7 +100,9 @@ impl ListReader {
                     name => Some(DataType::parse(name).ok_or((5, "is no data type that is known"))?),
                 },
                 is_sum: match cell(6) {
+                    // What nccl-tests has for a collective that computes nothing.
                     "" => None,
+                    none if none.eq_ignore_ascii_case("none") => None,
                     name => Some(is_sum(name).ok_or((6, "is no operation that is known"))?),
                 },
                 place: Some(place),

@@ -6,7 +6,10 @@ use std::hash::{Hash, Hasher};
 use fnv::FnvHasher;
 
 use super::FileReport;
-use crate::tuning::read::Row;
+use crate::{
+    collective::Algorithm,
+    tuning::read::{Row, RunKind},
+};
 
 /// A number for each row with both its times, and its index; rows with the same number are the same run. Ascending.
 fn hashes(rows: &[Row]) -> Vec<(u64, u32)> {
@@ -57,6 +60,78 @@ pub(super) fn take_out_copies(files: &[FileReport], rows: &mut Vec<Row>) -> Vec<
         rows.retain(|row| copies.binary_search(&(row.file, row.line)).is_err());
     }
     notes
+}
+
+/// Takes out rows that another file has as well with more digits, or with what ran, as where a log of nccl-tests is
+/// opened together with its JSON or with a table that was made of it; with a note for each pair of files. A few runs may
+/// well agree in both times to the printed digits: at least these many rows do, and half of those in the file.
+pub(super) fn take_out_rounded(files: &[FileReport], rows: &mut Vec<Row>) -> Vec<String> {
+    const LEAST: usize = 3;
+    let of = |(index, row): (usize, &Row)| {
+        let times = [row.in_place?.time_us?, row.out_of_place?.time_us?];
+        let mut hasher = FnvHasher::default();
+        // A log may not say what ran by default.
+        let ran = Some(row.ran).filter(|_| row.kind != RunKind::Default);
+        (row.workload, row.kind, ran, row.repeats).hash(&mut hasher);
+        Some((hasher.finish(), times, index))
+    };
+    let mut all: Vec<(u64, [f64; 2], usize)> = rows.iter().enumerate().filter_map(of).collect();
+    all.compact_sort_by(|a, b| a.0.cmp(&b.0).then(a.1[0].total_cmp(&b.1[0])));
+    // The file and the line of a row that says less, and the file that says more.
+    let mut found: Vec<(u16, u16, u32)> = Vec::new();
+    for (at, (key, times, index)) in all.iter().enumerate() {
+        let near = all[at + 1..].iter().take_while(|other| other.0 == *key && is_rounded(times[0], other.1[0]));
+        for (_, others, other) in near.filter(|(_, others, _)| is_rounded(times[1], others[1])) {
+            let (one, other) = (&rows[*index], &rows[*other]);
+            if one.file == other.file || (times == others && one.ran == other.ran) {
+                continue;
+            }
+            let says_less = match times == others {
+                true => one.ran.algorithm == Algorithm::None,
+                false => digits(times) < digits(others),
+            };
+            let (less, more) = if says_less { (one, other) } else { (other, one) };
+            found.push((less.file, more.file, less.line));
+        }
+    }
+    found.compact_sort();
+    found.dedup();
+    let mut taken: Vec<(u16, u32)> = Vec::new();
+    let mut notes = Vec::new();
+    for pair in found.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|pair| pair.len() >= LEAST) {
+        let (less, more) = (pair[0].0, pair[0].1);
+        if pair.len() * 2 < rows.iter().filter(|row| row.file == less).count() {
+            continue;
+        }
+        taken.extend(pair.iter().map(|(file, _, line)| (*file, *line)));
+        notes.push(format!(
+            "{} of {} stand in {} as well, with more digits or with what ran: counted once",
+            count(pair.len() as u64, "row"),
+            name(files, less),
+            name(files, more)
+        ));
+    }
+    taken.compact_sort();
+    rows.retain(|row| taken.binary_search(&(row.file, row.line)).is_err());
+    notes
+}
+
+/// Whether two times in µs may be one, of which one was printed with fewer digits: two decimals, or four digits.
+fn is_rounded(one_us: f64, other_us: f64) -> bool {
+    (one_us - other_us).abs() <= (5.1e-5 * one_us).max(0.0051)
+}
+
+/// How many decimals two times have together, up to six each.
+fn digits(times: &[f64; 2]) -> u32 {
+    let of = |time_us: &f64| {
+        let mut scaled = *time_us;
+        let mut decimals = 0;
+        while decimals < 6 && (scaled - scaled.round()).abs() > 1e-9 * scaled {
+            (scaled, decimals) = (10.0 * scaled, decimals + 1);
+        }
+        decimals
+    };
+    times.iter().map(of).sum()
 }
 
 /// Takes out rows that are the medians of runs which are here as well, as where a sweep was opened together with the

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ColumnSource, FileReport, Mapping, Outcome,
-    duplicates::{duplicate_runs, take_out_copies, take_out_medians},
+    duplicates::{duplicate_runs, take_out_copies, take_out_medians, take_out_rounded},
     logs::join,
     open::{open, open_file},
     opened::FileContent,
@@ -364,6 +364,7 @@ pub fn read_set(
     }
     let by_number: Vec<(u32, &str)> = names.iter().map(|name| (name.id, name.name.as_str())).collect();
     let mut copies = take_out_copies(&opened.files, &mut opened.rows);
+    copies.extend(take_out_rounded(&opened.files, &mut opened.rows));
     let taken = ab::arms::take(&mut opened.rows, &origins, &by_number);
     opened.documents.comparisons.extend(taken.texts);
     opened.documents.compared_logs = taken.files;

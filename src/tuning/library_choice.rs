@@ -256,7 +256,10 @@ pub fn listing(lines: &[LibraryLine]) -> Listing {
         Column::numbers("Time", "by the model"),
         Column::numbers("busbw", "bus bandwidth in GB/s by the model"),
         Column::words("Next", "the second least time by the model, and how much longer that is"),
-        Column::numbers("Measured", "the bus bandwidth in GB/s of what the model chooses, or of the default where it ran that"),
+        Column::numbers(
+            "Measured",
+            "the bus bandwidth in GB/s of what the model chooses, or of the default where it ran that",
+        ),
         Column::words("Fastest measured", "the configuration with the highest measured bus bandwidth"),
         Column::numbers("Its busbw", "the highest measured bus bandwidth in GB/s"),
         Column::numbers("Loss", "by how much less the model's choice has than the fastest, in per cent"),
@@ -369,9 +372,8 @@ mod tests {
             MeasuredPoint::new(workload, Configuration { algorithm, protocol, channels: 16 }, busbw_gbps)
         };
         let model = h100("2.28.9");
-        let channels = |size_bytes: u64| {
-            lines_at(&model, Collective::AllReduce, &[size_bytes], &Sweep::default())[0].channels
-        };
+        let channels =
+            |size_bytes: u64| lines_at(&model, Collective::AllReduce, &[size_bytes], &Sweep::default())[0].channels;
         let over = |channels: u32, point: MeasuredPoint| MeasuredPoint {
             configuration: Configuration { channels, ..point.configuration },
             ..point

@@ -446,11 +446,15 @@ mod tests {
         assert_eq!(of(&["float", "half", "CUDA graph"]), " -G 1");
         let registered = Launches::registration("./all_reduce_perf -b 8 -R 2 -g 1".split(' '));
         assert_eq!([registered, Launches::registration(["-R1"]), Launches::registration(["-r", "2"])], [2, 1, 0]);
-        let all = Launches { graph: Some(0), aggregated: Some(8), blocking: 2, unaligned: 4, registered, other_groups: 7 };
+        let all =
+            Launches { graph: Some(0), aggregated: Some(8), blocking: 2, unaligned: 4, registered, other_groups: 7 };
         let mut origin = Origin::default();
         origin.launches(&all);
         let value = origin.values()[Aspect::Launches as usize].as_deref().unwrap();
-        assert_eq!(value, "8 operations at once, blocking mode 2, unaligned by 4, registered buffers 2, beside other groups: 7");
+        assert_eq!(
+            value,
+            "8 operations at once, blocking mode 2, unaligned by 4, registered buffers 2, beside other groups: 7"
+        );
         assert_eq!((aspect_of(value), of(&[value]).as_str()), (Some(Aspect::Launches), " -m 8 -z 2 -u 4 -R 2"));
     }
 

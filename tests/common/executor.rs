@@ -615,6 +615,38 @@ fn data_types_of_one_file_are_kept_apart() {
     assert!(opened.sets.note.contains("float (1 row of a.csv, 1 row of b.csv); half (1 row of b.csv)"));
 }
 
+/// A log and the JSON of the same launch: the latter has more digits.
+#[test]
+fn runs_that_another_file_has_with_more_digits_count_once() {
+    let times = [[40.912_345, 40.143_211], [51.223_344, 50.991_122], [77.004_411, 76.123_123], [99.5, 98.761_234]];
+    let text = |decimals: usize, apart_us: f64| {
+        let row = |(exponent, times): (u32, &[f64; 2])| {
+            let [out_of_place, in_place] = times.map(|time_us| time_us + apart_us);
+            let busbw = f64::from(1_u32 << exponent) * 1.75 / in_place / 1000.0;
+            format!(
+                "all_reduce_perf,1,8,{},{},float,sum,{out_of_place:.decimals$},0.2,0.35,0,{in_place:.decimals$},0.2,\
+                 {busbw:.2},0,RING,SIMPLE,1\n",
+                1_u32 << exponent,
+                1_u32 << (exponent - 2)
+            )
+        };
+        format!("{HEADER}\n{}", (13..).zip(&times).map(row).collect::<String>())
+    };
+    let of = |other: &str| {
+        let files = named(&["printed.csv", "exact.csv"]);
+        let opened = read_files(&files, vec![source(&text(2, 0.0)), source(other)], &mut Silent);
+        (opened.rows.iter().filter(|row| row.file == 0).count(), opened.rows.len(), opened.notes)
+    };
+    let (printed, all, notes) = of(&text(6, 0.0));
+    assert_eq!((printed, all), (0, 4));
+    assert_eq!(
+        notes,
+        ["4 rows of printed.csv stand in exact.csv as well, with more digits or with what ran: counted once"]
+    );
+    // Runs that differ by more than the printed digits are repeats.
+    assert_eq!(of(&text(6, 0.03)), (4, 8, vec![]));
+}
+
 #[test]
 fn medians_of_runs_that_are_there_as_well_do_not_count() {
     let row = |time_us: f64| {

@@ -117,7 +117,11 @@ impl CostModelOf {
             None => library_choice::lines(&model, self.collective, sweep),
         };
         if compared.is_some() && lines.iter().all(|line| line.measured.is_none()) {
-            notes.push(format!("the sweeps have no configuration of {} on {} at these sizes", self.collective, model.scale()));
+            notes.push(format!(
+                "the sweeps have no configuration of {} on {} at these sizes",
+                self.collective,
+                model.scale()
+            ));
         }
         notes.push(KNOWN_ERROR.to_owned());
         if self.json {

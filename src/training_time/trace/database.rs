@@ -5,15 +5,16 @@
 //! Sources: NVIDIA's *SQLite Export Schema Reference*; ROCm's `rocpd_tables.sql` and `data_views.sql`
 //! (rocprofiler-sdk, source/share/rocprofiler-sdk-rocpd).
 
-use std::collections::BTreeMap;
-
 use super::{
     Trace, TraceError,
     events::{self, Events},
     kernels::KernelClass,
     ranges::Ranges,
 };
-use crate::sqlite::{Database, Table, Value};
+use crate::{
+    order::CompactSort,
+    sqlite::{Database, Table, Value},
+};
 
 /// What is kept of one process.
 #[derive(Default)]
@@ -25,8 +26,23 @@ struct Process {
     has_several_devices: bool,
 }
 
-/// The processes of a profile, by their number in it.
-type Processes = BTreeMap<i64, Process>;
+/// The processes of a profile, with their number in it.
+type Processes = Vec<(i64, Process)>;
+
+/// What tables number, ascending.
+struct Numbered<T>(Vec<(i64, T)>);
+
+impl<T> Numbered<T> {
+    fn of(mut all: Vec<(i64, T)>) -> Self {
+        all.compact_sort_by(|a, b| a.0.cmp(&b.0));
+        Self(all)
+    }
+
+    fn get(&self, number: i64) -> Option<&T> {
+        let place = self.0.binary_search_by(|(known, _)| known.cmp(&number)).ok()?;
+        Some(&self.0[place].1)
+    }
+}
 
 /// The most processes of a profile: those of a node.
 const MOST_PROCESSES: usize = 256;
@@ -58,7 +74,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Trace>, TraceError> {
     };
     let mut traces = Vec::new();
     let mut first_error = None;
-    for process in processes.into_values().filter(|process| process.events.has_kernels()) {
+    for (_, process) in processes.into_iter().filter(|(_, process)| process.events.has_kernels()) {
         match trace(process) {
             Ok(found) => traces.push(Trace { gpu: gpu.clone(), ..found }),
             Err(error) => {
@@ -100,25 +116,28 @@ fn add_kernel(processes: &mut Processes, number: i64, device: i64, name: Option<
 }
 
 fn process(processes: &mut Processes, number: i64) -> Option<&mut Process> {
-    let is_room = processes.len() < MOST_PROCESSES || processes.contains_key(&number);
-    is_room.then(|| processes.entry(number).or_default())
+    let place = match processes.iter().position(|(known, _)| *known == number) {
+        Some(place) => place,
+        None if processes.len() < MOST_PROCESSES => {
+            processes.push((number, Process::default()));
+            processes.len() - 1
+        }
+        None => return None,
+    };
+    Some(&mut processes[place].1)
 }
 
 /// Texts by their numbers.
-fn texts(
-    database: &Database<'_>,
-    table: Option<&Table>,
-    columns: [&str; 2],
-) -> Result<BTreeMap<i64, String>, TraceError> {
-    let mut all = BTreeMap::new();
+fn texts(database: &Database<'_>, table: Option<&Table>, columns: [&str; 2]) -> Result<Numbered<String>, TraceError> {
+    let mut all = Vec::new();
     if let Some(table) = table {
         database.rows(table, &columns, &mut |row| {
             if let (Some(number), Some(text)) = (row[0].integer(), row[1].text()) {
-                all.insert(number, text.to_owned());
+                all.push((number, text.to_owned()));
             }
         })?;
     }
-    Ok(all)
+    Ok(Numbered::of(all))
 }
 
 /// The value of a column of the rows that have `only`, where all of them have the same.
@@ -161,13 +180,13 @@ fn nsight(database: &Database<'_>, kernels: &Table) -> Result<Processes, TraceEr
     let mut processes = Processes::new();
     let name = if kernels.has("demangledName") { "demangledName" } else { "shortName" };
     database.rows(kernels, &["start", "end", name, "globalPid", "deviceId"], &mut |row| {
-        let name = row[2].integer().and_then(|name| strings.get(&name));
+        let name = row[2].integer().and_then(|name| strings.get(name));
         let number = row[3].integer().unwrap_or(0) >> THREAD_BITS;
         add_kernel(&mut processes, number, row[4].integer().unwrap_or(0), name, times(&row[0], &row[1]));
     })?;
     if let Some(table) = database.table("NVTX_EVENTS") {
         database.rows(table, &["start", "end", "text", "textId", "globalTid", "eventType"], &mut |row| {
-            let name = row[2].text().or_else(|| Some(strings.get(&row[3].integer()?)?.as_str()));
+            let name = row[2].text().or_else(|| Some(strings.get(row[3].integer()?)?.as_str()));
             let is_range = row[5].integer().is_none_or(|kind| RANGES.contains(&kind));
             let thread = row[4].integer().unwrap_or(0);
             if let (Some(name), Some(times), true) = (name, times(&row[0], &row[1]), is_range) {
@@ -202,18 +221,18 @@ fn rocpd(database: &Database<'_>, dispatches: &Table, suffix: &str) -> Result<Pr
     let key = ["agent_id", "track_id"][usize::from(!has_device)];
     let devices = match (has_device, table("rocpd_track")) {
         (false, Some(tracks)) => numbers(database, tracks, ["id", "agent_id"])?,
-        _ => BTreeMap::new(),
+        _ => Numbered::of(Vec::new()),
     };
     database.rows(dispatches, &[columns[0], columns[1], "kernel_id", key], &mut |row| {
-        let name = row[2].integer().and_then(|kernel| symbols.get(&kernel));
+        let name = row[2].integer().and_then(|kernel| symbols.get(kernel));
         let device = row[3].integer().unwrap_or(0);
-        let device = if has_device { device } else { devices.get(&device).copied().unwrap_or(0) };
+        let device = if has_device { device } else { devices.get(device).copied().unwrap_or(0) };
         add_kernel(&mut processes, 0, device, name, clock.times(&row[0], &row[1]));
     })?;
     if let Some(regions) = table("rocpd_region") {
         let thread = if regions.has("tid") { "tid" } else { "track_id" };
         database.rows(regions, &[columns[0], columns[1], "event_id", thread], &mut |row| {
-            let message = row[2].integer().and_then(|event| messages.get(&event)).and_then(|text| message(text));
+            let message = row[2].integer().and_then(|event| messages.get(event)).and_then(|text| message(text));
             if let (Some(name), Some(times)) = (message, clock.times(&row[0], &row[1]))
                 && let Some(process) = process(&mut processes, 0)
             {
@@ -231,17 +250,17 @@ fn message(extra: &str) -> Option<String> {
 }
 
 /// Numbers by their numbers.
-fn numbers(database: &Database<'_>, table: &Table, columns: [&str; 2]) -> Result<BTreeMap<i64, i64>, TraceError> {
-    let mut all = BTreeMap::new();
+fn numbers(database: &Database<'_>, table: &Table, columns: [&str; 2]) -> Result<Numbered<i64>, TraceError> {
+    let mut all = Vec::new();
     database.rows(table, &columns, &mut |row| {
         all.extend(row[0].integer().zip(row[1].integer()));
     })?;
-    Ok(all)
+    Ok(Numbered::of(all))
 }
 
 /// Where the times of `rocpd` stand: in the row, or, from version 4 of its schema on, in a table of their own.
 struct Clock {
-    stamps: Option<BTreeMap<i64, i64>>,
+    stamps: Option<Numbered<i64>>,
 }
 
 impl Clock {
@@ -255,7 +274,7 @@ impl Clock {
 
     fn times(&self, start: &Value<'_>, end: &Value<'_>) -> Option<(f64, f64)> {
         let Some(stamps) = &self.stamps else { return times(start, end) };
-        let of = |id: &Value<'_>| id.integer().and_then(|id| stamps.get(&id)).map(|stamp| Value::Integer(*stamp));
+        let of = |id: &Value<'_>| id.integer().and_then(|id| stamps.get(id)).map(|stamp| Value::Integer(*stamp));
         times(&of(start)?, &of(end)?)
     }
 }

@@ -622,9 +622,10 @@ fn runs_that_another_file_has_with_more_digits_count_once() {
     let text = |decimals: usize, apart_us: f64| {
         let row = |(exponent, times): (u32, &[f64; 2])| {
             let [out_of_place, in_place] = times.map(|time_us| time_us + apart_us);
-            let busbw = f64::from(1_u32 << exponent) * 1.75 / in_place / 1000.0;
+            let [busbw_out, busbw] =
+                [out_of_place, in_place].map(|time_us| f64::from(1_u32 << exponent) * 1.75 / time_us / 1000.0);
             format!(
-                "all_reduce_perf,1,8,{},{},float,sum,{out_of_place:.decimals$},0.2,0.35,0,{in_place:.decimals$},0.2,\
+                "all_reduce_perf,1,8,{},{},float,sum,{out_of_place:.decimals$},0.2,{busbw_out:.2},0,{in_place:.decimals$},0.2,\
                  {busbw:.2},0,RING,SIMPLE,1\n",
                 1_u32 << exponent,
                 1_u32 << (exponent - 2)

@@ -176,7 +176,13 @@ const OF_OTHERS: [&str; 7] = [
 ];
 
 /// Options of other programs that messages name, with what must stand in the same text.
-const FOREIGN: [(&str, &str); 13] = [
+const FOREIGN: [(&str, &str); 19] = [
+    ("--type", "nsys"),
+    ("--output-format", "rocprofv3"),
+    ("--kernel-trace", "rocprofv3"),
+    ("--marker-trace", "rocprofv3"),
+    ("--cuda-graph-trace", "nsys"),
+    ("--local", "--local_register"),
     // An option of nccl-tests.
     ("--ngpus", "--ngpus"),
     ("--map-by", "mpirun"),

@@ -139,8 +139,8 @@ pub(in crate::cli) struct Estimate {
     #[arg(long, value_name = "CSV", num_args = 1..)]
     steps: Vec<PathBuf>,
 
-    /// Traces of torch.profiler (export_chrome_trace), of Nsight Systems (nsys export --type sqlite) or rocprofv3
-    /// (--output-format rocpd), of this model on this GPU: each is a measured step, with its kernels and collectives
+    /// Traces of torch.profiler (export_chrome_trace), of Nsight Systems (`nsys export --type sqlite`) or rocprofv3
+    /// (`--output-format rocpd`), of this model on this GPU: each is a measured step, with its kernels and collectives
     #[arg(long, value_name = "FILE", num_args = 1..)]
     trace: Vec<PathBuf>,
 

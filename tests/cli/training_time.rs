@@ -288,12 +288,12 @@ fn an_estimate_takes_what_was_measured() {
     assert!(told.contains("all_reduce on 1 node, 8 ranks is not used at 32 MiB: it took 1"), "{told}");
 
     let events = |step: u32| {
-        let at = f64::from(step) * 3e7;
+        let at = f64::from(step) * 3.6e7;
         format!(
-            r#"{{"cat": "user_annotation", "name": "ProfilerStep#{step}", "ts": {at}, "dur": 3e7}},
-            {{"cat": "kernel", "name": "nvjet", "ts": {at}, "dur": 21e6}},
+            r#"{{"cat": "user_annotation", "name": "ProfilerStep#{step}", "ts": {at}, "dur": 3.6e7}},
+            {{"cat": "kernel", "name": "nvjet", "ts": {at}, "dur": 27e6}},
             {{"cat": "kernel", "name": "flash_fwd", "ts": {}, "dur": 3e6}}"#,
-            at + 21e6
+            at + 27e6
         )
     };
     let traced = format!(r#"{{"distributedInfo": {{"world_size": 8}}, "traceEvents": [{},{}]}}"#, events(1), events(2));
@@ -301,9 +301,9 @@ fn an_estimate_takes_what_was_measured() {
     let answer = json(&["training-time", "estimate", "llama-3.1-8b", "--trace", &trace, "--json"]);
     let found = &answer["traces"][0];
     assert_eq!((answer["own_steps"].as_u64(), found["file"].as_str()), (Some(1), Some(trace.as_str())));
-    assert_eq!((found["step_us"].as_f64(), found["kernels_us"].as_f64()), (Some(3e7), Some(2.1e7)));
+    assert_eq!((found["step_us"].as_f64(), found["kernels_us"].as_f64()), (Some(3.6e7), Some(2.7e7)));
     let people = ended(&collectune(&["training-time", "estimate", "llama-3.1-8b", "--trace", &trace]), 0);
-    assert!(people.contains("rank0.json has a step of 30.00 s on 8 GPUs, taken as tp 1, pp 1, cp 1"), "{people}");
+    assert!(people.contains("rank0.json has a step of 36.00 s on 8 GPUs, taken as tp 1, pp 1, cp 1"), "{people}");
     // What is no trace is refused.
     for (name, content, why) in [
         ("none.json", r#"{"traceEvents": []}"#, "no step is marked"),

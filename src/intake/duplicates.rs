@@ -63,8 +63,8 @@ pub(super) fn take_out_copies(files: &[FileReport], rows: &mut Vec<Row>) -> Vec<
 }
 
 /// Takes out rows that another file has as well with more digits, or with what ran, as where a log of nccl-tests is
-/// opened together with its JSON or with a table that was made of it; with a note for each pair of files. A few runs may
-/// well agree in both times to the printed digits: at least these many rows do, and half of those in the file.
+/// opened together with its JSON or with a table that was made of it; with a note for each pair of files. A few runs
+/// may well agree in both times to the printed digits: at least these many rows do, and half of those in the file.
 pub(super) fn take_out_rounded(files: &[FileReport], rows: &mut Vec<Row>) -> Vec<String> {
     const LEAST: usize = 3;
     let of = |(index, row): (usize, &Row)| {

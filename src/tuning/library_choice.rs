@@ -121,8 +121,8 @@ pub struct NextChoice {
 /// What a sweep has at a size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MeasuredChoice {
-    /// The measured bus bandwidth in GB/s of what the model chooses, over as many channels; where that was not measured,
-    /// of the default, if it ran that algorithm and protocol.
+    /// The measured bus bandwidth in GB/s of what the model chooses, over as many channels; where that was not
+    /// measured, of the default, if it ran that algorithm and protocol.
     pub chosen_gbps: Option<f64>,
     /// The configuration that was asked for and has the highest measured bus bandwidth.
     pub best: Configuration,

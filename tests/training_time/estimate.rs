@@ -1119,7 +1119,8 @@ fn schedules_refuse_what_they_have_no_place_for_and_say_where_they_change_nothin
     assert!(answer(Schedule::ZeroBubble2, stages(2, 2), 256).is_err());
     let time = |chunks: u32| answer(Schedule::ZeroBubble, stages(4, chunks), 128).unwrap().step.time_us;
     assert!(time(2) < time(1));
-    // GPipe keeps each of the 16 micro-batches on all stages, where the last one of 1F1B, which has the logits, keeps one.
+    // GPipe keeps each of the 16 micro-batches on all stages, where the last one of 1F1B, which has the logits, keeps
+    // one.
     let [one, all] = [Schedule::OneForwardOneBackward, Schedule::Gpipe].map(|schedule| {
         answer(schedule, GivenLayout { recomputation: Some(Recomputation::Layers), ..stages(4, 1) }, 256)
     });

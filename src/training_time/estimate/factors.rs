@@ -162,8 +162,8 @@ impl Factors {
 }
 
 /// How much each factor by itself may move: exchanges and the host differ most. Without the source of small models
-/// (`vtrain-single`) the others fit two times of the host alike, 0.4 and 1.8 ms for a layer: with a tenth, that of before
-/// decides between them.
+/// (`vtrain-single`) the others fit two times of the host alike, 0.4 and 1.8 ms for a layer: with a tenth, that of
+/// before decides between them.
 const RIDGE: [f64; 6] = [1.0, 1.0, 0.3, 1.0, 0.1, 0.1];
 
 fn fit(steps: &[MeasuredColumns], before: Factors, stiffness: Stiffness) -> Factors {

@@ -37,8 +37,8 @@ impl StepQuestion<'_> {
         let weights_from = if self.is_by_layer() { self.sharding } else { Sharding::Parameters };
         let weight_bytes = if matches!(self.stack, Stack::TorchTitan | Stack::TorchTitanEager) { 0.0 } else { 2.0 };
         let gradient_bytes = self.gradient_bytes();
-        // Over the micro-batches of a pipeline FSDP adds up gradients before it reduces them (`set_requires_gradient_sync`
-        // in torch/distributed/pipelining/stage.py).
+        // Over the micro-batches of a pipeline FSDP adds up gradients before it reduces them
+        // (`set_requires_gradient_sync` in torch/distributed/pipelining/stage.py).
         let added_up = if self.is_by_layer() && degrees.pipeline > 1 { gradient_bytes } else { 0.0 };
         let stages = degrees.pipeline;
         let in_flight = self.layers_in_flight(is_first);

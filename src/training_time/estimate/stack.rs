@@ -112,9 +112,9 @@ impl Stack {
     }
 
     /// Bytes of a logit that are in memory at once. Megatron computes its loss in place, in half and single precision.
-    /// PyTorch's `cross_entropy` has the logarithms of shares, the gradients for them and those of the logits, in single
-    /// precision; where the vocabulary is split, `loss_parallel` has one more (`_log_softmax_backward_handler` in
-    /// torch/distributed/tensor/parallel/loss.py).
+    /// PyTorch's `cross_entropy` has the logarithms of shares, the gradients for them and those of the logits, in
+    /// single precision; where the vocabulary is split, `loss_parallel` has one more (`_log_softmax_backward_handler`
+    /// in torch/distributed/tensor/parallel/loss.py).
     pub const fn logit_bytes(self, is_split: bool) -> f64 {
         match self {
             Self::MegatronCore | Self::MegatronLm => 6.0,

@@ -622,11 +622,12 @@ fn runs_that_another_file_has_with_more_digits_count_once() {
     let text = |decimals: usize, apart_us: f64| {
         let row = |(exponent, times): (u32, &[f64; 2])| {
             let [out_of_place, in_place] = times.map(|time_us| time_us + apart_us);
-            let [busbw_out, busbw] =
-                [out_of_place, in_place].map(|time_us| f64::from(1_u32 << exponent) * 1.75 / time_us / 1000.0);
+            let [algbw_out, algbw] =
+                [out_of_place, in_place].map(|time_us| f64::from(1_u32 << exponent) / time_us / 1000.0);
+            let [busbw_out, busbw] = [algbw_out, algbw].map(|algbw| 1.75 * algbw);
             format!(
-                "all_reduce_perf,1,8,{},{},float,sum,{out_of_place:.decimals$},0.2,{busbw_out:.2},0,{in_place:.decimals$},0.2,\
-                 {busbw:.2},0,RING,SIMPLE,1\n",
+                "all_reduce_perf,1,8,{},{},float,sum,{out_of_place:.decimals$},{algbw_out:.3},{busbw_out:.3},0,\
+                 {in_place:.decimals$},{algbw:.3},{busbw:.3},0,RING,SIMPLE,1\n",
                 1_u32 << exponent,
                 1_u32 << (exponent - 2)
             )

@@ -20,7 +20,7 @@ pub enum SqliteError {
     /// The file does not begin as a database does.
     #[error("is no SQLite database")]
     NotSqlite,
-    /// Its text is UTF-16.
+    /// Its text is UTF-16, which no profiler writes.
     #[error("is a SQLite database with UTF-16 text, which is not read")]
     Encoding,
     /// A page is missing, or not what it should be.
@@ -31,9 +31,9 @@ pub enum SqliteError {
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// No value.
+    /// SQL's `NULL`, and a column that the table lacks.
     Null,
-    /// A whole number.
+    /// Of 64 bits with a sign.
     Integer(i64),
     /// A number.
     Real(f64),
@@ -44,7 +44,7 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// The whole number.
+    /// The whole number; `None` of any other value.
     pub fn integer(&self) -> Option<i64> {
         match self {
             Self::Integer(number) => Some(*number),
@@ -52,7 +52,7 @@ impl Value<'_> {
         }
     }
 
-    /// The text.
+    /// The text; `None` of any other value.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),

@@ -67,6 +67,11 @@ pub(super) fn take_out_copies(files: &[FileReport], rows: &mut Vec<Row>) -> Vec<
 /// may well agree in both times to the printed digits: at least these many rows do, and half of those in the file.
 pub(super) fn take_out_rounded(files: &[FileReport], rows: &mut Vec<Row>) -> Vec<String> {
     const LEAST: usize = 3;
+    /// The most rows with nearly the same time to which each is compared: of thousands of equal runs few tell as much.
+    const MOST_NEAR: usize = 64;
+    if is_of_one_file(rows) {
+        return Vec::new();
+    }
     let of = |(index, row): (usize, &Row)| {
         let times = [row.in_place?.time_us?, row.out_of_place?.time_us?];
         let mut hasher = FnvHasher::default();
@@ -80,7 +85,8 @@ pub(super) fn take_out_rounded(files: &[FileReport], rows: &mut Vec<Row>) -> Vec
     // The file and the line of a row that says less, and the file that says more.
     let mut found: Vec<(u16, u16, u32)> = Vec::new();
     for (at, (key, times, index)) in all.iter().enumerate() {
-        let near = all[at + 1..].iter().take_while(|other| other.0 == *key && is_rounded(times[0], other.1[0]));
+        let after = all[at + 1..].iter().take(MOST_NEAR);
+        let near = after.take_while(|other| other.0 == *key && is_rounded(times[0], other.1[0]));
         for (_, others, other) in near.filter(|(_, others, _)| is_rounded(times[1], others[1])) {
             let (one, other) = (&rows[*index], &rows[*other]);
             if one.file == other.file || (times == others && one.ran == other.ran) {
@@ -174,6 +180,11 @@ pub(super) fn take_out_medians(files: &[FileReport], rows: &mut Vec<Row>) -> Vec
     found.chunk_by(|a, b| a.0 == b.0).map(note).collect()
 }
 
+/// Whether all rows are of one file; those of several stand one file after the other.
+fn is_of_one_file(rows: &[Row]) -> bool {
+    rows.first().map(|row| row.file) == rows.last().map(|row| row.file)
+}
+
 fn name(files: &[FileReport], number: u16) -> &str {
     files.iter().find(|file| file.number() == number).map_or("a file", |file| &file.name)
 }
@@ -181,7 +192,7 @@ fn name(files: &[FileReport], number: u16) -> &str {
 /// Notes on runs that two files contain, with the lines in both. Equal times to the last digit are taken for the same
 /// run.
 pub(super) fn duplicate_runs(files: &[FileReport], rows: &[Row]) -> Vec<String> {
-    if rows.first().map(|row| row.file) == rows.last().map(|row| row.file) {
+    if is_of_one_file(rows) {
         return Vec::new();
     }
     let hashes = hashes(rows);

@@ -602,7 +602,7 @@ fn golden(extensions: &[&str]) -> Vec<Vec<u8>> {
     all
 }
 
-/// Databases of profilers.
+/// Databases as Nsight Systems and rocprofv3 write them.
 fn profiles() -> Vec<Vec<u8>> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/profiles");
     let names = ["nsight.sqlite", "rocpd3.db", "rocpd4.db"];

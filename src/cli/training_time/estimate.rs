@@ -441,7 +441,7 @@ fn own(path: &Path) -> Result<Vec<NamedStep>, CliError> {
 /// The traces of files. Fails if one can't be read.
 fn traces(paths: &[PathBuf]) -> Result<Vec<(String, Trace)>, CliError> {
     const READS: Reads = Reads::Of(Workbench::TrainingTime);
-    let (mut traces, mut files_with) = (Vec::new(), 0);
+    let (mut traces, mut files_with_traces) = (Vec::new(), 0);
     if paths.is_empty() {
         return Ok(traces);
     }
@@ -455,13 +455,13 @@ fn traces(paths: &[PathBuf]) -> Result<Vec<(String, Trace)>, CliError> {
     for DroppedFile { path, part, .. } in opened.parts.samples.into_iter().map(|(_, file)| file) {
         match part {
             TrainingFile::Traces(of) => {
-                files_with += 1;
+                files_with_traces += 1;
                 traces.extend(trace::named(&path, of));
             }
             _ => return refuse(format!("{} is no trace of training steps", visible(&path))),
         }
     }
-    if files_with < opened.files.len() {
+    if files_with_traces < opened.files.len() {
         return refuse("a file that --trace names is no trace of training steps");
     }
     Ok(traces)

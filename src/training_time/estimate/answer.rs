@@ -82,6 +82,12 @@ impl Calibrated {
         let doubt = self.factors.doubt(columns).min(self.before.doubt(columns));
         self.factors.interval_us(columns, doubt, self.ends())
     }
+
+    /// The same without times below `least_us`, in which no hardware does the step.
+    pub(super) fn possible_interval_us(&self, columns: &StepColumns, least_us: f64) -> [f64; 2] {
+        let [low_us, high_us] = self.interval_us(columns);
+        [low_us.max(least_us.min(self.factors.time_us(columns))), high_us]
+    }
 }
 
 impl StepQuestion<'_> {
@@ -101,14 +107,13 @@ impl StepQuestion<'_> {
         let columns = self.columns();
         let factors = &calibrated.factors;
         let time_us = factors.time_us(&columns);
-        let [low_us, high_us] = calibrated.interval_us(&columns);
         let gpus = self.degrees.gpus();
         let tokens = self.tokens();
         let memory = self.memory();
         let capacity_bytes = capacity_bytes(self.device.memory_gib, reserve_gib);
         StepEstimate {
             time_us,
-            interval_us: [low_us.max(self.least_us().min(time_us)), high_us],
+            interval_us: calibrated.possible_interval_us(&columns, self.least_us()),
             components: components(factors, &columns, time_us),
             tokens_per_s_per_gpu: tokens / (time_us / 1e6) / gpus as f64,
             model_flop_share: self.least_us() / time_us,

@@ -210,8 +210,6 @@ fn of_degrees(
                     }
                     let kernels = kernels.get_or_insert_with(|| asked.kernels());
                     let columns = asked.columns_of(kernels);
-                    let time_us = calibrated.factors.time_us(&columns);
-                    let [low_us, high_us] = calibrated.interval_us(&columns);
                     layouts.fitting += 1;
                     found.push(RankedLayout {
                         degrees: asked.degrees,
@@ -219,8 +217,8 @@ fn of_degrees(
                         micro_batch,
                         recomputation,
                         sharding,
-                        time_us,
-                        interval_us: [low_us.max(least_us.min(time_us)), high_us],
+                        time_us: calibrated.factors.time_us(&columns),
+                        interval_us: calibrated.possible_interval_us(&columns, least_us),
                         memory_bytes,
                         best_share: 0.0,
                         columns,

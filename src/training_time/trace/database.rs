@@ -29,7 +29,7 @@ struct Process {
 /// The processes of a profile, with their number in it.
 type Processes = Vec<(i64, Process)>;
 
-/// What tables number, ascending.
+/// The values of a table by the numbers of its rows, ascending.
 struct Numbered<T>(Vec<(i64, T)>);
 
 impl<T> Numbered<T> {
@@ -127,7 +127,7 @@ fn process(processes: &mut Processes, number: i64) -> Option<&mut Process> {
     Some(&mut processes[place].1)
 }
 
-/// Texts by their numbers.
+/// The texts of a column by the numbers of another one; none where the database lacks the table.
 fn texts(database: &Database<'_>, table: Option<&Table>, columns: [&str; 2]) -> Result<Numbered<String>, TraceError> {
     let mut all = Vec::new();
     if let Some(table) = table {
@@ -249,7 +249,7 @@ fn message(extra: &str) -> Option<String> {
     extra["message"].as_str().map(str::to_owned)
 }
 
-/// Numbers by their numbers.
+/// The numbers of a column by those of another one.
 fn numbers(database: &Database<'_>, table: &Table, columns: [&str; 2]) -> Result<Numbered<i64>, TraceError> {
     let mut all = Vec::new();
     database.rows(table, &columns, &mut |row| {

@@ -100,7 +100,7 @@ impl Ranges {
         }
     }
 
-    /// Hands the embeddings on.
+    /// Moves the embeddings that were found to the events of the same process.
     pub(super) fn add_embeddings(&mut self, events: &mut Events) {
         for (start_us, inputs) in std::mem::take(&mut self.embeddings) {
             events.add_embedding(start_us, inputs);

@@ -103,6 +103,9 @@ impl Models {
         if let Some(kind) = self.model.filter(|kind| self.xgboost.is_some() && !kind.is_boosted()) {
             return Err(TreesError::NoTrees(kind.title()).into());
         }
+        if self.predictions.is_none() && self.xgboost.is_none() {
+            arguments::say_unused(&["model"], "nothing of one model is saved (--predictions, --xgboost)");
+        }
         let mut study = OverlapStudy::new(bring_together(parts));
         let settings = Settings { dataset: self.run - 1, columns: self.columns, seed: self.seed };
         let studied = study.study(settings)?;

@@ -14,7 +14,7 @@ use crate::{
     collective::Scale,
     tuning::{
         aggregate::Target,
-        conf::{Reader, expect::Expectations, read, readers_of},
+        conf::{Reader, expect::Expectations, read, reader_of},
         platform::Library,
         reach::{self, ReachQuestion, ReachReader},
         runs::aggregate,
@@ -89,9 +89,9 @@ impl Reach {
         }
         let on = self.on.place();
         let library = reader.library(self.library, on.gpu);
-        let known = conf.as_deref().map_or(Reader::OF_CONF, readers_of);
         let usual = if library == Some(Library::Rccl) { Reader::Rccl } else { Reader::Example };
-        let reads = self.reader.unwrap_or(if known.contains(&usual) { usual } else { known[0] });
+        let of_file = conf.as_deref().map_or(usual, |bytes| reader_of(bytes, usual));
+        let reads = self.reader.unwrap_or(of_file);
         let reach =
             reader.reach(&ReachQuestion { rules: conf.map(|bytes| (read(&bytes, reads), reads)), library, scale, on });
         let reach = if self.sweep.is_empty() {

@@ -19,4 +19,4 @@ pub mod words;
 pub mod write;
 
 pub use reader::{Channels, Reader};
-pub use rule::{Rule, read, readers_of};
+pub use rule::{Rule, read, reader_of, readers_of};

@@ -284,6 +284,12 @@ pub fn readers_of(bytes: &[u8]) -> &'static [Reader] {
     if ncclx::is_ncclx(bytes) { &[Reader::Ncclx] } else { Reader::OF_CONF }
 }
 
+/// Who reads a file for which no reader was named: the usual one, unless the file has a grammar that it can't read.
+pub fn reader_of(bytes: &[u8], usual: Reader) -> Reader {
+    let known = readers_of(bytes);
+    if known.contains(&usual) { usual } else { known[0] }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

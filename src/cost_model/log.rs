@@ -22,6 +22,75 @@ pub struct LoggedGraphs {
     pub scale: Option<Scale>,
     /// It is RCCL's, whose model is another.
     pub is_rccl: bool,
+    /// What takes choices away from the model: variables as `NAME=VALUE`, and tuners that were loaded.
+    pub displaced_by: BTreeSet<String>,
+}
+
+/// The variables by which a job takes choices away from the model.
+const DISPLACING: [&str; 11] = [
+    "NCCL_ALGO",
+    "NCCL_PROTO",
+    "NCCL_TUNER_PLUGIN",
+    "NCCL_TUNER_CONFIG_FILE",
+    "NCCL_NTHREADS",
+    "NCCL_LL128_NTHREADS",
+    "NCCL_MIN_NCHANNELS",
+    "NCCL_MAX_NCHANNELS",
+    "NCCL_MIN_CTAS",
+    "NCCL_MAX_CTAS",
+    "NCCL_NVLS_ENABLE",
+];
+
+/// What a line shows to take choices away from the model.
+fn displacing(message: &str) -> Option<String> {
+    let until_end = |text: &str| text.trim().trim_end_matches('.').to_owned();
+    if let Some((name, value)) = message.split_once(" set by environment to ") {
+        let name = name.rsplit(' ').next().filter(|name| DISPLACING.contains(name))?;
+        return Some(format!("{name}={}", until_end(value)));
+    }
+    let loaded = ["Using tuner plugin ", "TUNER/Plugin: Using ", "Successfully loaded external tuner plugin "];
+    let (_, name) = loaded.iter().find_map(|words| message.split_once(words))?;
+    Some(format!("the tuner {}", until_end(name)))
+}
+
+/// Reads logs of one job.
+///
+/// # Errors
+/// When two of them are of different jobs: of other releases, or with another largest communicator. Logs in which
+/// nothing of the job was found are returned by name, beside what the others say.
+pub fn read_logs<'a>(logs: &[(&'a str, String)]) -> Result<(LoggedGraphs, Vec<&'a str>), DifferentJobs> {
+    let mut known: Vec<(&str, LoggedGraphs)> = Vec::new();
+    let mut unused = Vec::new();
+    for (name, text) in logs {
+        let logged = read_log(text);
+        if logged == LoggedGraphs::default() {
+            unused.push(*name);
+            continue;
+        }
+        for (earlier, of) in &known {
+            let version = of.version.zip(logged.version).filter(|(one, other)| one != other);
+            let scale = of.scale.zip(logged.scale).filter(|(one, other)| one != other);
+            let both = version.map(|(one, other)| (format!("NCCL {one}"), format!("NCCL {other}")));
+            if let Some((one, other)) = both.or_else(|| scale.map(|(one, other)| (one.to_string(), other.to_string())))
+            {
+                return Err(DifferentJobs { one: ((*earlier).to_owned(), one), other: ((*name).to_owned(), other) });
+            }
+        }
+        known.push((name, logged));
+    }
+    // Ranks agree over all files: their lines are read as those of one log.
+    let texts: Vec<&str> = logs.iter().map(|(_, text)| text.as_str()).collect();
+    Ok((read_log(&texts.join("\n")), unused))
+}
+
+/// Logs that can't be of one job.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} is of {}, {} of {}: give the logs of one job", one.0, one.1, other.0, other.1)]
+pub struct DifferentJobs {
+    /// The name of a log, and what it is of.
+    pub one: (String, String),
+    /// Those of the log that contradicts it.
+    pub other: (String, String),
 }
 
 /// Reads a log. Ranks print their graphs before they agree on the fewest channels, the least bandwidth and the longest
@@ -37,6 +106,7 @@ pub fn read_log(text: &str) -> LoggedGraphs {
         } else if let Some((_, version)) = message.split_once("NCCL version ") {
             found.version = version.split_whitespace().next().and_then(|word| word.parse().ok()).or(found.version);
         }
+        found.displaced_by.extend(displacing(message));
         if let (Some(ranks), Some(nodes)) = (number_after(message, "nRanks "), number_after(message, "nNodes ")) {
             let scale = Scale { nodes, ranks };
             found.scale = found.scale.filter(|known| known.ranks >= ranks).or(Some(scale));
@@ -130,6 +200,19 @@ mod tests {
         let later =
             "host:1:0 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 1, bw 3.0/3.0, type SYS/SYS, sameChannels 1";
         assert_eq!(read_log(&format!("{text}{later}")).graphs, Some(graphs));
+        let one = ("a.log", text.clone());
+        let (both, unused) = read_logs(&[one.clone(), ("b.log", text.clone()), ("conf", "no log".to_owned())]).unwrap();
+        assert_eq!((both, unused), (found, vec!["conf"]));
+        let larger = text.replace("nRanks 16 nNodes 2", "nRanks 32 nNodes 4");
+        let said = "a.log is of 2 nodes, 16 ranks, b.log of 4 nodes, 32 ranks: give the logs of one job";
+        assert_eq!(read_logs(&[one.clone(), ("b.log", larger)]).unwrap_err().to_string(), said);
+        let newer = text.replace("2.27.5", "2.28.9");
+        let said = "b.log is of NCCL 2.28.9, a.log of NCCL 2.27.5: give the logs of one job";
+        assert_eq!(read_logs(&[("b.log", newer), one]).unwrap_err().to_string(), said);
+        let line = |text: &str| read_log(&format!("host:1:0 [0] NCCL INFO {text}")).displaced_by;
+        assert!(line("NCCL_ALGO set by environment to Ring.").contains("NCCL_ALGO=Ring"));
+        assert!(line("TUNER/Plugin: Using example (v4)").contains("the tuner example (v4)"));
+        assert!(line("NCCL_DEBUG set by environment to INFO").is_empty());
         for torn in ["Pattern 4, crossNic 0, nChannels 8, bw 48", "Pattern 4, nChannels 0, bw 1/1, type NVL/PXN", ""] {
             assert_eq!(read_log(&format!("host:1:0 [0] NCCL INFO {torn}")).graphs, None, "{torn}");
         }

@@ -13,7 +13,7 @@ mod log;
 pub use self::{
     cells::{Cell, Choice},
     graphs::{Graph, Graphs, Machine, Path},
-    log::{LoggedGraphs, read_log},
+    log::{DifferentJobs, LoggedGraphs, read_log, read_logs},
 };
 
 use self::constants::Constants;
@@ -183,6 +183,11 @@ impl CostModel {
     /// The release whose model it is.
     pub const fn release(&self) -> Release {
         self.constants.release
+    }
+
+    /// The compute capability of its GPUs, times ten.
+    pub const fn capability(&self) -> u32 {
+        self.capability
     }
 
     /// The nodes and ranks of the communicator.

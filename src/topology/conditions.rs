@@ -8,7 +8,10 @@ use super::{
 };
 use crate::{
     collective::Collective,
-    schedule::{demand::Demand, problem::Problem},
+    schedule::{
+        demand::Demand,
+        problem::{Phase, Problem},
+    },
     units::{self, Size, grouped},
 };
 
@@ -133,6 +136,16 @@ pub enum RequestError {
         /// The node that wants the chunk.
         node: u32,
     },
+    /// The part that a node has of a chunk can't reach the node that adds them up.
+    #[error("node {from}'s part of chunk {chunk} can't come to node {to}, which adds up: no way leads there")]
+    NoWayOfPart {
+        /// The index of the chunk, from 0.
+        chunk: u32,
+        /// The node that has the part.
+        from: u32,
+        /// The node that wants the sum.
+        to: u32,
+    },
     /// A chunk that no node has.
     #[error("nobody has chunk {0} before")]
     Nobody(String),
@@ -254,7 +267,10 @@ impl CollectiveRequest {
             }
             let lost = problem.task(phase).and_then(|task| task.demand.unreachable(task.graph));
             if let Some((chunk, node)) = lost {
-                return Err(RequestError::NoWay { chunk, node });
+                return Err(match problem.task(phase).and_then(|task| task.demand.sources(chunk as usize).first()) {
+                    Some(to) if phase == Phase::Reduce => RequestError::NoWayOfPart { chunk, from: node, to: *to },
+                    _ => RequestError::NoWay { chunk, node },
+                });
             }
             // No chunk needs more than one transfer per node.
             if n * all > MOST_SENT

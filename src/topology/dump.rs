@@ -294,6 +294,40 @@ impl Machine {
         self.gpus.iter().enumerate().rev().map(|(place, gpu)| (gpu.busid.as_str(), place)).compact_collect()
     }
 
+    /// What is odd about the lines of links between GPUs, a sentence each, of which the first are named: no link counted,
+    /// a line that is there again (NCCL adds its links), links in one direction only, or to itself.
+    fn odd_links(&self, places: &BTreeMap<&str, usize>) -> Vec<String> {
+        let mut odd = Vec::new();
+        for (from, gpu) in self.gpus.iter().enumerate() {
+            for (index, (target, count)) in gpu.neighbours.iter().enumerate() {
+                let Some(to) = places.get(target.as_str()).copied() else { continue };
+                let other = &self.gpus[to];
+                let is_of = |target: &str, place: usize| places.get(target) == Some(&place);
+                let links_back = other.neighbours.iter().filter(|(target, _)| is_of(target, from));
+                let back: u64 = links_back.map(|(_, count)| u64::from(*count)).sum();
+                let (dev, other) = (gpu.dev, other.dev);
+                let is_again = gpu.neighbours[..index].iter().any(|(earlier, _)| earlier == target);
+                odd.extend(match () {
+                    () if to == from => Some(format!("GPU {dev} has a link to itself, which is not used")),
+                    () if *count == 0 => {
+                        Some(format!("A line of GPU {dev} says 0 links to GPU {other}: it is not used"))
+                    }
+                    () if is_again => Some(format!(
+                        "GPU {dev} has several lines of links to GPU {other}: they are added, as NCCL does"
+                    )),
+                    () if back == 0 => Some(format!("GPU {dev} has links to GPU {other}, and GPU {other} none back")),
+                    () => None,
+                });
+            }
+        }
+        let more = odd.len().saturating_sub(MAX_NAMED) as u64;
+        odd.truncate(MAX_NAMED);
+        if more > 0 {
+            odd.push(format!("{} of links between GPUs like these", count_of(more, "more line")));
+        }
+        odd
+    }
+
     /// What a GPU can send to another through what all share: NVLink switches, or PCIe where one of the two has no
     /// other links. Every port divides its bandwidth equally among those that it leads to, and between two GPUs the
     /// smaller share counts, so that neither port is overloaded. `on_switch` GPUs have links to switches.
@@ -320,11 +354,12 @@ impl Machine {
         if u64::from(nodes) * u64::from(count) > u64::from(generate::MOST) {
             return Err(RecipeError::Size(u64::from(nodes) * u64::from(count)));
         }
-        let mut notes = Vec::new();
+        let places = self.places();
+        let mut notes = self.odd_links(&places);
         let (mut unknown, mut unlinked, mut guessed) = (0, 0, Vec::<&str>::new());
         let mut inside: Vec<Link> = Vec::new();
         let on_switch = self.gpus.iter().filter(|gpu| gpu.to_switches > 0).count() as u32;
-        let places = self.places();
+        let most_named = notes.len() + MAX_NAMED;
         for (from, gpu) in (0..).zip(&self.gpus) {
             let mut link = |to: u32, bandwidth: f64| {
                 if bandwidth > 0.0 && to != from {
@@ -340,7 +375,7 @@ impl Machine {
             for (target, count) in &gpu.neighbours {
                 match places.get(target.as_str()) {
                     Some(to) => link(*to as u32, per_link * f64::from(*count)),
-                    None if notes.len() < MAX_NAMED => {
+                    None if notes.len() < most_named => {
                         notes.push(format!("GPU {} has a link to {target}, which is not in the dump", gpu.dev));
                     }
                     None => unknown += 1,

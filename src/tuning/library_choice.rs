@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{
     aggregate::Point as MeasuredPoint,
-    platform::Version,
+    platform::{Gpu, Library, Platform, Version},
     sweep::{self, Sweep},
 };
 use crate::{
@@ -245,7 +245,26 @@ pub const KNOWN_ERROR: &str = "This is what the library believes, and no measure
                                Environment variables (NCCL_ALGO, NCCL_PROTO) and tuner plugins displace it.";
 
 /// Why measurements are not compared with the model.
-pub const OF_RCCL: &str = "The measurements are of RCCL, whose cost model is another: they are not compared.";
+const OF_RCCL: &str = "The measurements are of RCCL, whose cost model is another: they are not compared.";
+
+/// What speaks against holding the model against measurements of a platform, as far as that is known: another library,
+/// release or GPU.
+pub fn other_platform(model: &CostModel, measured: Option<Platform>) -> Option<String> {
+    let measured = measured?;
+    if measured.library == Library::Rccl {
+        return Some(OF_RCCL.to_owned());
+    }
+    let (release, gpu) = (model.release(), Gpu::Sm(model.capability()));
+    let version = measured.version.filter(|version| Release::of(*version) != Ok(release));
+    let other_gpu = measured.gpu.filter(|measured| *measured != gpu);
+    let (measured, modelled) = match (version, other_gpu) {
+        (None, None) => return None,
+        (Some(version), None) => (format!("NCCL {version}"), format!("NCCL {release}")),
+        (None, Some(other)) => (other.to_string(), gpu.to_string()),
+        (Some(version), Some(other)) => (format!("NCCL {version} on {other}"), format!("NCCL {release} on {gpu}")),
+    };
+    Some(format!("The measurements are of {measured}, and the model is of {modelled}: they may differ for that alone."))
+}
 
 /// The lines as a table; what was measured stands beside them where there is something.
 pub fn listing(lines: &[LibraryLine]) -> Listing {
@@ -344,6 +363,23 @@ mod tests {
 
     fn h100(version: &str) -> CostModel {
         LibraryQuestion { version: version.parse().unwrap(), ..LibraryQuestion::default() }.model().unwrap()
+    }
+
+    #[test]
+    fn measurements_of_another_platform_are_named() {
+        let model = h100("2.28.9");
+        let of = |version: Option<&str>, gpu: Option<u32>| Platform {
+            version: version.map(|text| text.parse().unwrap()),
+            gpu: gpu.map(Gpu::Sm),
+            ..Library::Nccl.into()
+        };
+        let said = |measured: Platform| other_platform(&model, Some(measured)).unwrap_or_default();
+        assert_eq!((said(of(None, None)), said(of(Some("2.28.9"), Some(90)))), (String::new(), String::new()));
+        assert!(
+            said(of(Some("2.19.3"), Some(80))).contains("of NCCL 2.19.3 on sm_80, and the model is of NCCL 2.28.9 on")
+        );
+        assert!(said(of(Some("2.28.9"), Some(80))).contains("of sm_80, and the model is of sm_90"));
+        assert_eq!(said(Library::Rccl.into()), OF_RCCL);
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub enum TuningStudyError {
     NothingMeasured,
     /// Only the library's default was measured.
     #[error(
-        "there is nothing to learn from: only the library's default was measured; a report shows its curve and where it dips"
+        "there is nothing to learn from: only the library's default was measured and gave right values; a report shows its curve and where it dips"
     )]
     OnlyDefault,
     /// More collectives and scales than [`MAX_TRAINED_GROUPS`].

@@ -44,6 +44,18 @@ fn choices_stand_beside_what_was_measured() {
     let words = asked(&["--library-version", "2.28.9", "--sweep", &sweep]);
     let said = ended(&collectune(&words.iter().map(String::as_str).collect::<Vec<_>>()), 0);
     assert!(said.contains("it loses most at 64 MiB: 25.0 % of busbw") && said.contains("RING/SIMPLE/24"), "{said}");
+    let older = write(
+        &folder,
+        "older.csv",
+        "collective,num_nodes,num_gpus,size_bytes,busbw_ip,algo,proto,nchannels,nccl_version\n\
+         all_reduce,1,8,67108864,300,NVLS,SIMPLE,16,2.19.3\n",
+    );
+    let words = asked(&["--library-version", "2.28.9", "--sweep", &older, "--json"]);
+    let notes = json(&words.iter().map(String::as_str).collect::<Vec<_>>())["notes"].to_string();
+    assert!(notes.contains("The measurements are of NCCL 2.19.3, and the model is of NCCL 2.28.9:"), "{notes}");
+    let words = asked(&["--set", "2", "--configuration", "default"]);
+    let said = text(&collectune(&words.iter().map(String::as_str).collect::<Vec<_>>()).stderr);
+    assert!(said.contains("--set is not used") && said.contains("--configuration is not used"), "{said}");
 }
 
 #[test]
@@ -63,6 +75,18 @@ fn a_log_gives_the_channels_of_another_machine() {
     let first = &answer["sizes"][0];
     assert_eq!(answer["scale"]["nodes"], 2);
     assert_eq!((first["protocol"].as_str(), first["channels"].as_u64()), (Some("ll"), Some(1)));
+    let displaced =
+        format!("{head}{}{}n0:1:1 [0] NCCL INFO NCCL_ALGO set by environment to Ring\n", graph(4, 1.2), graph(3, 2.4));
+    let set = write(&folder, "set.log", displaced.clone());
+    let conf = write(&folder, "tuner.conf", "allreduce,0,1024,ring,ll,-1,-1,-1\n");
+    let notes = json(&["tuning", "cost-model", "--gpu", "sm_120", &set, &conf, "--json"])["notes"].to_string();
+    assert!(notes.contains("the job had NCCL_ALGO=Ring: this is what the library would choose without"), "{notes}");
+    assert!(notes.contains("tuner.conf was not used"), "{notes}");
+    let wider = write(&folder, "wider.log", displaced.replace("nRanks 2 nNodes 2", "nRanks 4 nNodes 4"));
+    let words = ["tuning", "cost-model", "--gpu", "sm_120", &set, &wider];
+    assert!(refused(&words).contains("of 2 nodes, 2 ranks") && refused(&words).contains("give the logs of one job"));
+    let words = ["tuning", "cost-model", "--gpu", "sm_120", &log, "--nodes", "4", "--ranks", "4"];
+    assert!(refused(&words).contains("the log is of a job on 2 nodes, 2 ranks, and its channels hold there only"));
     let without = write(&folder, "init.log", head);
     let words = ["tuning", "cost-model", "--gpu", "h100", &without];
     assert!(refused(&words).contains("NCCL_DEBUG_SUBSYS=INIT,GRAPH"));

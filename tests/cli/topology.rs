@@ -235,6 +235,9 @@ fn bad_input_is_told_with_its_place() {
     }
     let apart = folder.path().join("apart.csv").display().to_string();
     refused(&["topology", "synthesize", &apart], 1, "Nodes 2, 3 have no links");
+    let one_way = file("one_way.csv", &format!("2\n{HEADER}0,1,500,50\n"));
+    let why = "node 1's part of chunk 0 can't come to node 0, which adds up";
+    refused(&["topology", "synthesize", &one_way, "--collective", "reduce"], 1, why);
     refused(&["topology", "synthesize", "nowhere.csv"], 1, "can't be opened");
     refused(&["topology", "synthesize", "torus:4xq"], 1, "is no topology");
     refused(&["topology", "synthesize", "ring:5", "--root", "9", "--collective", "broadcast"], 1, "there is no node 9");

@@ -183,6 +183,42 @@ fn the_arm_of_an_empty_file_is_not_judged_as_rules() {
 }
 
 #[test]
+fn a_file_of_ncclx_is_read_by_its_own_grammar_everywhere() {
+    let folder = TempDir::new().unwrap();
+    let conf = write(&folder, "n.csv", "allreduce,[0,1048576],ring,ll128,4,1,8\n");
+    let rows = |gbps: f64| {
+        format!(
+            "collective,num_nodes,num_gpus,size_bytes,busbw_ip,algo,proto,nchannels\n\
+             all_reduce,1,8,65536,{gbps},RING,LL128,4\nall_reduce,1,8,65536,{},TREE,LL,4\n",
+            gbps / 2.0
+        )
+    };
+    let (before, after) = (write(&folder, "a.csv", rows(10.0)), write(&folder, "b.csv", rows(11.0)));
+    let one = json(&["tuning", "compare", &before, &after, "--conf", &conf, "--json"]);
+    let other = json(&["tuning", "compare", &before, &after, "--conf", &conf, "--reader", "ncclx", "--json"]);
+    assert_eq!(one, other);
+    let call = ["tuning", "coverage", "--batches", "1", "--hidden", "32768", "--nodes", "1", "--ranks", "8"];
+    let asked = |more: &[&str]| json(&[&call[..], &["--conf", &conf, "--json"], more].concat());
+    let found = asked(&[]);
+    assert_eq!(found, asked(&["--reader", "ncclx"]));
+    assert!(found.to_string().to_lowercase().contains("ring"), "{found}");
+    let runs = "nodes,size_bytes,def_runs,cfg_runs\n1,65536,100;101;102,110;111;112\n";
+    let runs = write(&folder, "allreduce_1n.per_size_stats.csv", runs);
+    let report = json(&["tuning", "ab", &runs, "--conf", &conf, "--json"]);
+    assert!(report[0]["notes"].to_string().contains("one of NCCLX, whose rules are not judged here"), "{report}");
+    assert_eq!(report, {
+        let mut without = json(&["tuning", "ab", &runs, "--json"]);
+        without[0]["notes"]
+            .as_array_mut()
+            .unwrap()
+            .push(report[0]["notes"].as_array().unwrap().last().unwrap().clone());
+        without
+    });
+    let out = folder.path().join("left.csv").display().to_string();
+    assert!(said(&["tuning", "ab", &runs, "--conf", &conf, "-o", &out], 1).contains("nothing is written"));
+}
+
+#[test]
 fn medians_of_older_tables_are_read_and_prove_nothing() {
     let folder = TempDir::new().unwrap();
     let conf = write(&folder, "a.conf", "allreduce,4096,8192,tree,ll,2,1,8\n");

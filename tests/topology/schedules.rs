@@ -1071,6 +1071,25 @@ fn dumps_become_links() {
     assert!(machine.gpus.iter().all(|gpu| gpu.neighbours.len() == 7 && gpu.generation == "gfx950"));
     let (topology, notes) = machine.topology("node", &Rates::default()).unwrap();
     assert_eq!((topology.nodes, topology.links.len(), notes.len()), (8, 56, 0));
+    let odd = |change: &dyn Fn(&mut Vec<(String, u32)>)| {
+        let mut changed = machine.clone();
+        change(&mut changed.gpus[0].neighbours);
+        changed.topology("node", &Rates::default()).unwrap().1
+    };
+    let own = machine.gpus[0].busid.clone();
+    assert_eq!(
+        odd(&|all| all.push(all[0].clone())),
+        ["GPU 0 has several lines of links to GPU 1: they are added, as NCCL does"]
+    );
+    assert_eq!(odd(&|all| drop(all.remove(0))), ["GPU 1 has links to GPU 0, and GPU 0 none back"]);
+    assert_eq!(odd(&|all| all.push((own.clone(), 1))), ["GPU 0 has a link to itself, which is not used"]);
+    let none = odd(&|all| all[0].1 = 0);
+    assert_eq!(none[0], "A line of GPU 0 says 0 links to GPU 1: it is not used");
+    assert_eq!(
+        odd(&|all| all.iter_mut().for_each(|(_, count)| *count = 0)).len(),
+        9,
+        "some are named, the rest counted"
+    );
     let Dump::Machine(machine) = dump::read(&two).unwrap() else { panic!() };
     assert_eq!(machine.nics[0].gbps, 50.0);
     let nearest: Vec<&str> = machine.gpus.iter().map(|gpu| machine.nearest(gpu).unwrap().name.as_str()).collect();

@@ -62,6 +62,15 @@ fn each_process_of_a_node_is_a_trace() {
     assert_eq!(named, ["node.sqlite, rank 1 of 2", "node.sqlite, rank 2 of 2"]);
 }
 
+#[test]
+fn a_process_without_marked_steps_is_named() {
+    let one = profile("half.sqlite");
+    assert_near(&one[0], &profile("nsight.sqlite")[0]);
+    let said = one[0].left_out.last().unwrap();
+    assert!(said.starts_with("1 process, which by itself is a profile in which no step is marked: put "), "{said}");
+    assert_eq!(one.len(), 1);
+}
+
 /// A sample in which a text of the schema or of a row is another one of the same length.
 fn with(name: &str, text: &str, other: &str) -> Result<Vec<Trace>, TraceError> {
     assert_eq!(text.len(), other.len());

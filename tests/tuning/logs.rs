@@ -468,6 +468,20 @@ fn runs_with_other_transports_are_kept_apart() {
     }
 }
 
+#[test]
+fn a_table_of_one_rank_is_left_out_as_such() {
+    let alone = "# nThread 1 nGpus 1 minBytes 4096 maxBytes 8388608 step: 2(factor) warmup iters: 1 iters: 20\n\
+                 #  Rank  0 Group  0 Pid   1000 on host0 device  0 [0000:00:00] NVIDIA H100 80GB HBM3\n";
+    let table = "4096 1024 float sum -1 20.40 0.20 0.00 0 19.92 0.21 0.00 0\n\
+                 8192 2048 float sum -1 20.27 0.40 0.00 0 20.49 0.40 0.00 0\n";
+    for name in ["all_reduce_1n_default.log", "all_reduce_2n_8gpus_default.log"] {
+        let (read, problems, ..) = read(&format!("{alone}{HEADER}{table}"), name, None);
+        let [said] = &problems.kept[..] else { panic!("{:?}", problems.kept) };
+        let said = said.to_string();
+        assert!(read.is_empty() && said.contains("column ranks: \"1\" is one: nothing moves between ranks"), "{said}");
+    }
+}
+
 /// A placement that did not run leaves the other one.
 #[test]
 fn a_row_with_one_placement_is_used() {

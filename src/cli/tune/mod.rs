@@ -37,6 +37,7 @@ use crate::{
         ab::script::CampaignPlan,
         campaign::{AbSettings, Budget, CampaignSettings, Job, next, play::Player},
         conf::Reader,
+        origin::Launches,
         plan::{PlanQuestion, duration::START_SECONDS, explore::LaunchThresholds},
         platform::{Library, Platform},
     },
@@ -247,8 +248,11 @@ impl Tune {
             arguments::say_unused(&["ab_repeats", "plugin"], "there is no A/B");
         }
         let plugin = self.plugin.as_deref().filter(|_| needs_plugin).map(absolute).transpose()?;
-        let has_ab = !self.without_ab && (plugin.is_some() || !needs_plugin || self.simulate.is_some());
-        if !self.without_ab && !has_ab {
+        let is_judged = reader != Reader::Ncclx;
+        let has_ab = !self.without_ab && is_judged && (plugin.is_some() || !needs_plugin || self.simulate.is_some());
+        if !self.without_ab && !is_judged {
+            terminal::say("note", "there is no A/B: it can't judge the rules of ncclx");
+        } else if !self.without_ab && !has_ab {
             terminal::say("note", &format!("without --plugin there is no A/B: {} is a plugin", reader.name()));
         }
         Ok(CampaignSettings {
@@ -368,6 +372,12 @@ fn check_arguments(arguments: &[String]) -> Result<(), CliError> {
         }
     };
     match arguments.iter().find(is_size) {
+        None if Launches::registration(arguments.iter().map(String::as_str)) == 2 => {
+            let why = "-R 2 runs the kernels of symmetric memory, whose choice no tuner moves: where they run, all \
+                       configurations are alike";
+            terminal::say("warning", &format!("--arguments: {why}"));
+            Ok(())
+        }
         Some(argument) => refuse(format!(
             "--arguments: {} chooses the sizes, which --sizes does; leave it out and give --sizes",
             visible(argument)

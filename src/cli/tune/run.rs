@@ -737,6 +737,9 @@ fn remove(path: &Path) -> Result<(), CliError> {
 
 /// How many rules of a tuner file are about what the campaign tunes.
 fn own_rules(settings: &CampaignSettings, conf: &str) -> usize {
+    if settings.reader == Reader::Ncclx {
+        return read(conf.as_bytes(), settings.reader).len();
+    }
     ab::rules::of_conf(conf.as_bytes()).iter().filter(|rule| is_of_campaign(settings, rule)).count()
 }
 

@@ -14,7 +14,7 @@ use crate::{
     report::snapshot::Snapshot,
     tuning::{
         compare::{self, CompareAnswer, CompareQuestion, DeployedConf},
-        conf::{Reader, read},
+        conf::{Reader, read, reader_of},
         platform::Library,
         study::TuningStudyError,
     },
@@ -59,9 +59,9 @@ pub(in crate::cli) struct Compare {
     #[arg(long, value_name = "CONF")]
     conf: Option<PathBuf>,
 
-    /// Who reads the tuner file
-    #[arg(long, value_enum, default_value_t, requires = "conf")]
-    reader: Reader,
+    /// Who reads the tuner file [default: that of its grammar: ncclx, else example]
+    #[arg(long, value_enum, requires = "conf")]
+    reader: Option<Reader>,
 
     /// The library whose rules say what can run
     #[arg(long, value_enum, default_value_t)]
@@ -84,15 +84,17 @@ impl Compare {
     pub(super) fn run(self) -> Result<(), CliError> {
         let before = state("before", &self.before, self.set_before.clone())?;
         let after = state("after", &self.after, self.set_after.clone())?;
-        if self.conf.is_none() {
+        let conf = self.conf.as_deref().map(files::bytes).transpose()?;
+        let of_file = conf.as_deref().map_or_else(Reader::default, |bytes| reader_of(bytes, Reader::default()));
+        let reader = self.reader.unwrap_or(of_file);
+        if conf.is_none() {
             arguments::say_unused(&["library"], "no tuner file is given (--conf)");
         } else {
-            arguments::say_unused_library(&[self.reader]);
+            arguments::say_unused_library(&[reader]);
         }
-        let conf = self.conf.as_deref().map(files::bytes).transpose()?;
-        let rules = conf.map(|bytes| read(&bytes, self.reader));
-        let library = self.library.of_reader(self.reader);
-        let conf = rules.as_deref().map(|rules| DeployedConf { rules, reader: self.reader, library });
+        let rules = conf.map(|bytes| read(&bytes, reader));
+        let library = self.library.of_reader(reader);
+        let conf = rules.as_deref().map(|rules| DeployedConf { rules, reader, library });
         let question = CompareQuestion { level: self.level, least_pct: self.least, ..CompareQuestion::default() };
         let answer = compare::compare(&before, &after, conf.as_ref(), &question);
         let ends_with = |end: &str| self.output.as_ref().is_some_and(|path| path.extension().is_some_and(|e| e == end));

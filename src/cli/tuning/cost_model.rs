@@ -7,13 +7,13 @@ use serde::Serialize;
 
 use crate::{
     cli::{
-        arguments::{Measured, Sizes, UntoldScale},
+        arguments::{self, Measured, Sizes, UntoldScale},
         error::{CliError, refuse},
         files::{self, Reads},
         table, terminal,
     },
     collective::{Collective, Scale},
-    cost_model::{self, CostModel, LoggedGraphs, Machine, Processor, Release, read_log},
+    cost_model::{self, CostModel, LoggedGraphs, Machine, Processor, Release, read_logs},
     progress::Silent,
     tuning::{
         aggregate::Target,
@@ -100,7 +100,10 @@ impl CostModelOf {
         let mut notes = Vec::new();
         let model = self.model(&mut notes)?;
         let loaded = match &self.sweep[..] {
-            [] => None,
+            [] => {
+                arguments::say_unused(&["set", "configuration"], "no sweep is given (--sweep)");
+                None
+            }
             sweeps => {
                 let mut opened = files::has_rows(files::read(sweeps, &self.measured, Reads::Sweeps)?)?;
                 Some(opened.take_tuning(Target::Time, &mut Silent))
@@ -108,9 +111,8 @@ impl CostModelOf {
         };
         let nothing = Sweep::default();
         let compared = loaded.as_ref().and_then(LoadedTuning::sweep_for_nccl);
-        if loaded.is_some() && compared.is_none() {
-            notes.push(library_choice::OF_RCCL.to_owned());
-        }
+        let measured = loaded.as_ref().and_then(LoadedTuning::platform);
+        notes.extend(library_choice::other_platform(&model, measured));
         let sweep = compared.unwrap_or(&nothing);
         let lines = match &self.sizes {
             Some(Sizes(sizes)) => library_choice::lines_at(&model, self.collective, sizes, sweep),
@@ -141,19 +143,25 @@ impl CostModelOf {
     /// The model of the log, or of a machine that is known without one.
     fn model(&self, notes: &mut Vec<String>) -> Result<CostModel, CliError> {
         let mut logged = LoggedGraphs::default();
-        let logs = self.logs.iter().map(|path| files::lossy_text(path)).collect::<Result<Vec<String>, _>>()?;
-        if !logs.is_empty() {
-            logged = read_log(&logs.concat());
+        if !self.logs.is_empty() {
+            logged = self.logged(notes)?;
         }
         if logged.is_rccl {
             return refuse("the log is of RCCL, whose cost model is not known here");
         }
         let version = self.library_version.or(logged.version).unwrap_or(cost_model::NEWEST);
         let release = Release::of(version)?;
-        let Some(scale) = self.scale.scale()?.or(logged.scale) else {
+        let stated = self.scale.scale()?;
+        if let Some((stated, of_log)) = stated.zip(logged.scale).filter(|(stated, of_log)| stated != of_log) {
+            return refuse(format!(
+                "the log is of a job on {of_log}, and its channels hold there only: leave out --nodes and --ranks, or \
+                 give a log of a job on {stated}"
+            ));
+        }
+        let Some(scale) = stated.or(logged.scale) else {
             return refuse("say on how many nodes and ranks: --nodes 2 --ranks 16");
         };
-        if logs.is_empty() {
+        if self.logs.is_empty() {
             let Some(machine) = Machine::of_name(&self.gpu) else {
                 return refuse(format!(
                     "{:?} is no GPU whose channels are known without a log (a100, h100, h200, b200); give a log of the job \
@@ -181,5 +189,24 @@ impl CostModelOf {
             );
         };
         Ok(CostModel::new(release, capability, scale, graphs, self.processor)?)
+    }
+
+    /// What the logs say together; names logs of which nothing was used, and what the model does not know of the job.
+    fn logged(&self, notes: &mut Vec<String>) -> Result<LoggedGraphs, CliError> {
+        let names: Vec<String> = self.logs.iter().map(|path| path.display().to_string()).collect();
+        let texts = self.logs.iter().map(|path| files::lossy_text(path)).collect::<Result<Vec<String>, _>>()?;
+        let logs: Vec<(&str, String)> = names.iter().map(String::as_str).zip(texts).collect();
+        let (logged, unused) = match read_logs(&logs) {
+            Ok(read) => read,
+            Err(different) => return refuse(different.to_string()),
+        };
+        notes.extend(unused.iter().map(|name| {
+            format!("{name} was not used: it has no line of a communicator or of its graphs (NCCL_DEBUG=INFO)")
+        }));
+        if !logged.displaced_by.is_empty() {
+            let all: Vec<&str> = logged.displaced_by.iter().map(String::as_str).collect();
+            notes.push(format!("the job had {}: this is what the library would choose without", all.join(", ")));
+        }
+        Ok(logged)
     }
 }

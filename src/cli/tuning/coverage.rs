@@ -16,7 +16,7 @@ use crate::{
     },
     collective::{Collective, Workload},
     tuning::{
-        conf::Reader,
+        conf::{Reader, reader_of},
         coverage::{CoverageAnswer, CoverageLine, CoverageQuestion, Hit, calls::TypedCalls},
         data_type::DataType,
         platform::Library,
@@ -44,7 +44,8 @@ pub(in crate::cli) struct Coverage {
     #[arg(long, value_name = "CONF")]
     conf: Option<PathBuf>,
 
-    /// The reader of the tuner file, which decides what its rules mean [default: example]
+    /// The reader of the tuner file, which decides what its rules mean [default: that of its
+    /// grammar: ncclx, else example]
     #[arg(long, value_enum, requires = "conf")]
     reader: Option<Reader>,
 
@@ -113,14 +114,17 @@ impl Coverage {
         files::say_unused(&opened, files::Reads::Sweeps, &jobs);
         if self.sweep.is_empty() && opened.rows.is_empty() {
             let why = "no sweep is given (--sweep)";
-            arguments::say_unused(&["set", "seed", "topology"], why);
+            arguments::say_unused(&["set", "configuration", "seed", "topology"], why);
             arguments::say_unused(&arguments::LEARNING, why);
         }
         let parameters = self.from.parameters(&opened)?;
         // A number that no file has.
         let conf = opened.files.len() as u32;
+        let mut reader = self.reader.unwrap_or_default();
         if let Some(path) = &self.conf {
-            opened.documents.confs.push((conf, files::bytes(path)?));
+            let bytes = files::bytes(path)?;
+            reader = self.reader.unwrap_or_else(|| reader_of(&bytes, reader));
+            opened.documents.confs.push((conf, bytes));
         }
         let mut bar = terminal::Bar::new();
         let mut executor = Executor::default();
@@ -143,7 +147,7 @@ impl Coverage {
         let question = CoverageQuestion {
             typed,
             conf: self.conf.map(|_| conf),
-            reader: self.reader.unwrap_or_default(),
+            reader,
             library: self.library.or(told.map(|told| told.library)).unwrap_or_default(),
             scale,
             divide_by: self.steps.saturating_mul(self.logging_ranks),

@@ -95,8 +95,9 @@ impl FromSweeps {
         let mut bar = terminal::Bar::new();
         let mut executor = Executor::default();
         let loaded = executor.take_in(opened, self.learning.target, &mut bar)?;
-        let (trained, validated) = train(&mut executor, parameters, &mut bar)?;
+        let learnt = train(&mut executor, parameters, &mut bar);
         drop(bar);
+        let (trained, validated) = learnt.inspect_err(|_error| terminal::say_notes(&loaded.notes))?;
         let mut notes = [loaded.notes, trained.notes, validated.notes].concat();
         notes.extend(besides);
         terminal::say_notes(&notes);

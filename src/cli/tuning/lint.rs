@@ -93,7 +93,7 @@ impl Lint {
     /// Checks the variables of a list or a log.
     fn check_variables(&self, path: &Path) -> Result<(), CliError> {
         let why = "variables are checked, and no tuner file (--environment)";
-        arguments::say_unused(&["reader", "sweep", "against", "all"], why);
+        arguments::say_unused(&["reader", "sweep", "set", "configuration", "against", "all"], why);
         let text = files::lossy_text(path)?;
         let findings = variables::findings(&text, self.machine.of(self.library));
         if self.json {
@@ -115,7 +115,7 @@ impl Lint {
         let bytes = files::bytes(conf)?;
         let sweep = match self.sweep[..] {
             [] => {
-                arguments::say_unused(&["set"], "no sweep is given (--sweep)");
+                arguments::say_unused(&["set", "configuration"], "no sweep is given (--sweep)");
                 Sweep::default()
             }
             _ => {

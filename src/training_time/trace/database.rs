@@ -73,18 +73,26 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Trace>, TraceError> {
         return Err(TraceError::OtherDatabase);
     };
     let mut traces = Vec::new();
-    let mut first_error = None;
+    let mut errors: Vec<(TraceError, u64)> = Vec::new();
     for (_, process) in processes.into_iter().filter(|(_, process)| process.events.has_kernels()) {
         match trace(process) {
             Ok(found) => traces.push(Trace { gpu: gpu.clone(), ..found }),
-            Err(error) => {
-                first_error.get_or_insert(error);
-            }
+            Err(error) => match errors.iter_mut().find(|(known, _)| *known == error) {
+                Some((_, processes)) => *processes += 1,
+                None => errors.push((error, 1)),
+            },
         }
     }
-    match first_error {
-        _ if !traces.is_empty() => Ok(traces),
-        error => Err(error.unwrap_or(TraceError::NoKernelTable)),
+    match traces.first_mut() {
+        Some(first) => {
+            let words = |(error, processes): &(TraceError, u64)| {
+                let those = if *processes == 1 { "process, which" } else { "processes, each of which" };
+                format!("{processes} {those} by itself {error}")
+            };
+            first.left_out.extend(errors.iter().map(words));
+            Ok(traces)
+        }
+        None => Err(errors.into_iter().next().map_or(TraceError::NoKernelTable, |(error, _)| error)),
     }
 }
 

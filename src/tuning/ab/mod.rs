@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     collective::Collective,
+    conf::ncclx,
     plot::Chart,
     text::{Listing, Problems},
 };
@@ -72,7 +73,8 @@ pub struct AbAnswer {
 /// ran.
 pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &AbQuestion) -> AbAnswer {
     let mut campaign = read::read(text);
-    let conf = conf.filter(|_| !campaign.is_empty_conf);
+    let is_ncclx = conf.is_some_and(ncclx::is_ncclx);
+    let conf = conf.filter(|_| !campaign.is_empty_conf && !is_ncclx);
     let known = conf.map(rules::of_conf);
     let has_no_rule = known.as_ref().is_some_and(Vec::is_empty);
     let known = known.filter(|rules| !rules.is_empty());
@@ -107,6 +109,11 @@ pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &AbQuestion)
         && given != own
     {
         judgement.notes.push(format!("These logs are of {own} ranks: {given}, which is given, is not used"));
+    }
+    if is_ncclx {
+        judgement.notes.push(
+            "The tuner file is one of NCCLX, whose rules are not judged here: each size is judged by itself".to_owned(),
+        );
     }
     if has_no_rule {
         judgement.notes.push("The tuner file has no rule: there is nothing to keep or to drop".to_owned());

@@ -12,6 +12,6 @@ pub mod export;
 pub mod lint;
 pub mod overlay;
 
-pub use crate::conf::{Channels, Reader, Rule, number, read, reader, readers_of, rule, scan, words};
+pub use crate::conf::{Channels, Reader, Rule, number, read, reader, reader_of, readers_of, rule, scan, words};
 pub use choose::{Effect, Entry, RuleChoice, choose};
 pub use lint::{Code, Finding, Severity, lint};

@@ -335,8 +335,8 @@ impl Tuning {
         let mut section = section.saying(&library_choice::sentence(&model, collective, &lines));
         section.text.extend(library_choice::verdict(&lines));
         let notes = question.assumptions().into_iter().chain([library_choice::KNOWN_ERROR.to_owned()]);
-        let not_compared = compared.is_none().then(|| library_choice::OF_RCCL.to_owned());
-        section.placement = section.placement.noted(not_compared.into_iter().chain(notes));
+        let other = library_choice::other_platform(&model, self.loaded.platform());
+        section.placement = section.placement.noted(other.into_iter().chain(notes));
         section.charts.push(library_choice::chart(&model, collective, &lines, sweep));
         section.tables.push(Exhibit::new("cost-model", "At each size", library_choice::listing(&lines)));
         let cells = library_choice::cells(&model, collective);

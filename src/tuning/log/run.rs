@@ -183,6 +183,10 @@ impl LoggedRun {
             told.reading.problems.push(fault);
             return;
         }
+        if let Some(fault) = self.one_rank(ranks) {
+            told.reading.problems.push(fault);
+            return;
+        }
         let measured: Vec<&TableRow> = self.rows.iter().filter(|row| row.size_bytes > 0).collect();
         told.empty_rows += (self.rows.len() - measured.len()) as u64;
         // Stand-ins, with which the further missing facts are found: no row is made unless all of these are known.
@@ -305,6 +309,17 @@ impl LoggedRun {
         }
         let expected = "is a time of the CPU (option -C), not of the operation, as busbw shows; the table was left out";
         Some(problem(first, "time", expected))
+    }
+
+    /// The problem of a table of one rank, between which and nobody nothing moves: ranks that are started as programs
+    /// of their own print one each.
+    fn one_rank(&self, ranks: Option<u32>) -> Option<Problem> {
+        let is_idle = |row: &TableRow| [row.in_place, row.out_of_place].iter().flatten().all(|by| by.busbw_gbps == 0.0);
+        let is_alone = ranks == Some(1) || self.devices.count() == Some(1) && self.rows.iter().all(is_idle);
+        let expected = "is one: nothing moves between ranks, and busbw is 0; build nccl-tests with MPI=1, or give it \
+                        several GPUs with -g; the table was left out";
+        let first = self.rows.first().filter(|_| is_alone)?;
+        Some(Problem::new(first.line, "ranks", "1", expected))
     }
 
     /// The configuration that the library logged for each row.

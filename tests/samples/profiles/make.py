@@ -1,6 +1,7 @@
 """Writes the same three simulated training steps of two ranks as four profilers would.
 
-nsight.sqlite (nsys export --type sqlite; graphs.sqlite with graphs that were traced as a whole), rocpd3.db and rocpd4.db (rocprofv3 --output-format rocpd, schema 3 and 4, of
+nsight.sqlite (nsys export --type sqlite; graphs.sqlite with
+graphs that were traced as a whole, half.sqlite with ranges of rank 0 alone), rocpd3.db and rocpd4.db (rocprofv3 --output-format rocpd, schema 3 and 4, of
 rank 0), and kineto.json (torch.profiler, of rank 0). Pages are small, so that trees have several levels and long texts
 go on in pages of their own. Run it in its folder: python3 make.py
 """
@@ -51,7 +52,7 @@ def database(name):
     return made
 
 
-def nsight(name, graphs):
+def nsight(name, graphs=False, marked=2):
     made = database(name)
     made.executescript(
         """
@@ -81,7 +82,7 @@ def nsight(name, graphs):
         for name, start, end in kernels:
             row = (start, end, rank, 7, 0, THREAD[rank], ids[name], ids[name])
             made.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?,?,?,?,?,?,?,?)", row)
-        for place, (text, start, end) in enumerate(ranges):
+        for place, (text, start, end) in enumerate(ranges if rank < marked else []):
             # Registered texts stand among the others.
             if place % 2:
                 number = ids.setdefault(text, len(ids) + 1)
@@ -177,8 +178,9 @@ def kineto():
         json.dump({"traceEvents": out}, file, separators=(",", ":"))
 
 
-nsight("nsight.sqlite", graphs=False)
+nsight("nsight.sqlite")
 nsight("graphs.sqlite", graphs=True)
+nsight("half.sqlite", marked=1)
 rocpd("rocpd3.db", 3)
 rocpd("rocpd4.db", 4)
 kineto()

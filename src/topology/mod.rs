@@ -21,6 +21,7 @@ pub mod listing;
 pub mod measure;
 pub mod model;
 pub mod msccl;
+pub mod mscclpp;
 pub mod network;
 pub mod read;
 mod report;

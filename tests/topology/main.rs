@@ -3,5 +3,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod mscclpp;
 mod schedules;
 mod workbench;

@@ -1,0 +1,542 @@
+//! Runs a plan once, and says whether it is right in every order of execution: clocks ([`super::order`]) tell what another
+//! order could change.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::{
+    faults::{Fault, FaultKind},
+    memory::{Access, Content, Memory, add},
+    order::{Known, Order},
+    plan::{Buffer, Kind, MOST_FAULTS, Operation, Plan, Span},
+};
+use crate::{math::Stream, units::first_of};
+
+/// More thread blocks times operations are not run.
+const MOST_WORK: usize = 1 << 24;
+/// More cells of buffers are not run.
+const MOST_CELLS: usize = 1 << 22;
+
+/// What a run shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    /// What is wrong.
+    pub faults: Vec<Fault>,
+    /// What has to be known, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// What is known where a signal comes from, and whether it is relaxed.
+type Message = (Known, bool);
+
+struct Machine<'a> {
+    plan: &'a Plan,
+    memory: Memory<'a>,
+    /// Rank and number of each thread block, of all ranks one after the other.
+    places: Vec<(usize, usize)>,
+    known: Vec<Known>,
+    next: Vec<usize>,
+    /// Barriers of each thread block so far, and whether it waited, or accessed data, since the last.
+    barriers: Vec<u32>,
+    has_waited: Vec<bool>,
+    has_accessed: Vec<bool>,
+    /// How many operations of the running thread block itself the packets of the current cell answer: those are done there
+    /// without a barrier.
+    answered: usize,
+    /// Signals that were not waited for yet, at each end of the channels of each rank.
+    signals: Vec<Vec<VecDeque<Message>>>,
+    /// Releases of each semaphore of each rank that were not acquired; `None` for what it begins with.
+    releases: Vec<Vec<VecDeque<Option<Known>>>>,
+    /// The thread blocks that stand at a barrier, by rank and number.
+    meeting: BTreeMap<(usize, usize), Vec<usize>>,
+    /// The last operation of a thread block that accesses user buffers of another rank.
+    abroad: BTreeMap<(usize, usize), usize>,
+    found: Found,
+}
+
+/// Faults and notes, each kind once at a place.
+#[derive(Default)]
+struct Found {
+    run: Run,
+    said: BTreeSet<(FaultKind, usize, usize, usize)>,
+    relaxed: BTreeSet<(usize, usize)>,
+}
+
+/// Runs a plan.
+pub fn run(plan: &Plan) -> Run {
+    run_in_turns(plan, None)
+}
+
+/// Runs a plan; with a seed thread blocks take turns, an operation each, in an order that is drawn from it.
+pub fn run_in_turns(plan: &Plan, seed: Option<u64>) -> Run {
+    if let Some(why) = Memory::misfit(plan) {
+        return Run { faults: vec![Fault::of_plan(FaultKind::Load, why)], notes: Vec::new() };
+    }
+    let blocks = plan.gpus.iter().flat_map(|gpu| &gpu.blocks);
+    let (count, operations) = (blocks.clone().count(), blocks.map(|block| block.operations.len()).sum::<usize>());
+    let chunks: usize = plan.gpus.iter().flat_map(|gpu| gpu.chunks).map(|chunks| chunks as usize).sum();
+    if count.saturating_mul(operations.max(count)) > MOST_WORK || chunks.saturating_mul(12) > MOST_CELLS {
+        let why = format!(
+            "{count} thread blocks with {operations} operations on {chunks} chunks are more than are run here"
+        );
+        return Run { faults: vec![Fault::of_plan(FaultKind::Unchecked, why)], notes: Vec::new() };
+    }
+    let mut machine = Machine::new(plan);
+    if machine.finish(seed.map(Stream::new)) {
+        machine.check_ends();
+        machine.check_results();
+    }
+    machine.found.finish()
+}
+
+impl Found {
+    fn fault(&mut self, kind: FaultKind, at: (usize, usize, u32), other: usize, what: String) {
+        let (gpu, block, operation) = at;
+        // A place of its own for each kind: ranks for what happens between ranks, thread blocks within a rank.
+        let place = match kind {
+            FaultKind::Early | FaultKind::Late => (kind, gpu, other, 0),
+            FaultKind::Data => (kind, gpu, block, operation as usize),
+            _ => (kind, gpu, block, other),
+        };
+        if self.said.insert(place) && self.run.faults.len() < MOST_FAULTS {
+            let (gpu, block) = (Some(gpu as u32), Some(block as u32));
+            self.run.faults.push(Fault { kind, gpu, block, operation: Some(operation), what });
+        }
+    }
+
+    fn finish(mut self) -> Run {
+        let pairs: Vec<(usize, usize)> = self.relaxed.into_iter().collect();
+        if !pairs.is_empty() {
+            let of = first_of(4, &pairs, |(from, to)| format!("of GPU {from} by GPU {to}"));
+            self.run.notes.push(format!(
+                "Accesses to buffers {of} are ordered by relaxed signals alone, which MSCCL++ does not promise to order data."
+            ));
+        }
+        self.run
+    }
+}
+
+impl<'a> Machine<'a> {
+    fn new(plan: &'a Plan) -> Self {
+        let ranks = plan.gpus.len();
+        let places: Vec<(usize, usize)> = (0..ranks)
+            .flat_map(|rank| (0..plan.gpus[rank].blocks.len()).map(move |block| (rank, block)))
+            .collect();
+        let count = places.len();
+        let begin = |begin: &u32| (0..(*begin).min(1 << 10)).map(|_| None).collect();
+        Self {
+            plan,
+            memory: Memory::new(plan),
+            known: places.iter().map(|(rank, _)| Known::at_start(count, ranks, *rank)).collect(),
+            places,
+            next: vec![0; count],
+            barriers: vec![0; count],
+            has_waited: vec![false; count],
+            has_accessed: vec![false; count],
+            answered: 0,
+            signals: plan.gpus.iter().map(|gpu| vec![VecDeque::new(); gpu.ends.len()]).collect(),
+            releases: plan.gpus.iter().map(|gpu| gpu.semaphores.iter().map(begin).collect()).collect(),
+            meeting: BTreeMap::new(),
+            abroad: BTreeMap::new(),
+            found: Found::default(),
+        }
+    }
+
+    fn operations(&self, block: usize) -> &'a [Operation] {
+        let (rank, number) = self.places[block];
+        &self.plan.gpus[rank].blocks[number].operations
+    }
+
+    /// Runs all thread blocks to their ends; `false` where some can't go on.
+    fn finish(&mut self, mut turns: Option<Stream>) -> bool {
+        let mut order: Vec<usize> = (0..self.places.len()).collect();
+        loop {
+            let mut is_moving = false;
+            if let Some(turns) = &mut turns {
+                turns.shuffle(&mut order);
+            }
+            for block in &order {
+                while self.advance(*block) {
+                    is_moving = true;
+                    if turns.is_some() {
+                        break;
+                    }
+                }
+            }
+            if is_moving {
+                continue;
+            }
+            let mut is_done = true;
+            for block in 0..self.places.len() {
+                if let Some(operation) = self.operations(block).get(self.next[block]) {
+                    is_done = false;
+                    let what = format!("{} never ends", operation.word);
+                    self.fault(FaultKind::Deadlock, block, operation, 0, what);
+                }
+            }
+            return is_done;
+        }
+    }
+
+    fn fault(&mut self, kind: FaultKind, block: usize, operation: &Operation, other: usize, what: String) {
+        let (rank, number) = self.places[block];
+        self.found.fault(kind, (rank, number, operation.number), other, what);
+    }
+
+    /// Runs the next operation of a thread block; `false` if it has to wait, or has none.
+    fn advance(&mut self, block: usize) -> bool {
+        let operations = self.operations(block);
+        let Some(operation) = operations.get(self.next[block]) else { return false };
+        let rank = self.places[block].0;
+        match operation.kind {
+            Kind::Nop => self.passed_barrier(block),
+            Kind::Flush => {}
+            Kind::Barrier => return self.meet(block, operation),
+            Kind::Signal => self.signal(block, operation, false),
+            Kind::RelaxedSignal => self.signal(block, operation, true),
+            Kind::Wait | Kind::RelaxedWait => {
+                // As many signals as the operation names a channel.
+                let needs = |end: &usize| operation.channels.iter().filter(|other| *other == end).count();
+                if operation.channels.iter().any(|end| self.signals[rank][*end].len() < needs(end)) {
+                    return false;
+                }
+                for end in &operation.channels {
+                    if let Some((known, is_relaxed)) = self.signals[rank][*end].pop_front() {
+                        self.known[block].learn(&known, is_relaxed || operation.kind == Kind::RelaxedWait);
+                    }
+                }
+                self.has_waited[block] = true;
+            }
+            Kind::SemaphoreAcquire => {
+                if operation.semaphores.iter().any(|semaphore| self.releases[rank][*semaphore].is_empty()) {
+                    return false;
+                }
+                for semaphore in &operation.semaphores {
+                    if let Some(Some(known)) = self.releases[rank][*semaphore].pop_front() {
+                        self.known[block].learn(&known, false);
+                    }
+                }
+                self.has_waited[block] = true;
+            }
+            Kind::SemaphoreRelease => {
+                self.check_accesses_end(block, operation);
+                for semaphore in &operation.semaphores {
+                    self.releases[rank][*semaphore].push_back(Some(self.known[block].clone()));
+                }
+            }
+            Kind::Copy { .. } | Kind::Reduce | Kind::SwitchReduce | Kind::SwitchStore | Kind::Packets { .. } => {
+                if !self.has_packets(operation) {
+                    return false;
+                }
+                self.data(block, operation);
+            }
+        }
+        self.next[block] += 1;
+        self.known[block].done(block, self.next[block]);
+        if operation.kind == (Kind::Copy { signals: true, is_get: false }) {
+            self.signal_now(block, operation, false);
+        }
+        true
+    }
+
+    fn passed_barrier(&mut self, block: usize) {
+        self.barriers[block] += 1;
+        (self.has_waited[block], self.has_accessed[block]) = (false, false);
+    }
+
+    /// Stands at a barrier; the last one that comes lets all go on.
+    fn meet(&mut self, block: usize, operation: &Operation) -> bool {
+        let (id, of) = operation.barrier;
+        let standing = self.meeting.entry((self.places[block].0, id)).or_default();
+        if !standing.contains(&block) {
+            standing.push(block);
+        }
+        if standing.len() < of {
+            return false;
+        }
+        let all = std::mem::take(standing);
+        let mut known = self.known[all[0]].clone();
+        for other in &all[1..] {
+            known.learn(&self.known[*other], false);
+        }
+        for other in all {
+            self.known[other].learn(&known, false);
+            self.passed_barrier(other);
+            self.next[other] += 1;
+            self.known[other].done(other, self.next[other]);
+        }
+        true
+    }
+
+    fn check_accesses_end(&mut self, block: usize, operation: &Operation) {
+        if self.has_accessed[block] {
+            let what = format!("{} with no nop after data was accessed: other threads may not be done", operation.word);
+            self.fault(FaultKind::NoSync, block, operation, 0, what);
+        }
+    }
+
+    fn signal(&mut self, block: usize, operation: &Operation, is_relaxed: bool) {
+        if !is_relaxed {
+            self.check_accesses_end(block, operation);
+        }
+        self.signal_now(block, operation, is_relaxed);
+    }
+
+    fn signal_now(&mut self, block: usize, operation: &Operation, is_relaxed: bool) {
+        let rank = self.places[block].0;
+        for end in &operation.channels {
+            let end = self.plan.gpus[rank].ends[*end];
+            self.signals[end.peer as usize][end.other].push_back((self.known[block].clone(), is_relaxed));
+        }
+    }
+
+    /// Whether all packets that an operation reads are there.
+    fn has_packets(&mut self, operation: &Operation) -> bool {
+        let Kind::Packets { first_packet, .. } = operation.kind else { return true };
+        for span in operation.sources.iter().skip(first_packet) {
+            let (first, length) = self.memory.range(span, operation);
+            for rank in &span.ranks {
+                let mut cells = first..first + length;
+                if !cells.all(|place| self.memory.at((*rank as usize, span.buffer, place)).packet.is_some()) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Moves data, and checks each access.
+    fn data(&mut self, block: usize, operation: &Operation) {
+        if self.has_waited[block] {
+            let what = format!("{} with no nop after a wait: other threads may not have waited", operation.word);
+            self.fault(FaultKind::NoSync, block, operation, 0, what);
+        }
+        self.has_accessed[block] = true;
+        let (sources, destinations) = (&operation.sources, &operation.destinations);
+        let length = self.memory.range(&sources[0], operation).1;
+        if let Kind::Copy { is_get: true, .. } = operation.kind
+            && let Some((from, to)) = sources.iter().zip(destinations).find(|(from, to)| from.index != to.index)
+        {
+            let what = format!(
+                "get from chunk {} to chunk {}: MSCCL++ adds the first to the local address and the second to the remote one",
+                from.index, to.index
+            );
+            self.fault(FaultKind::Get, block, operation, 0, what);
+        }
+        for at in 0..length {
+            self.answered = 0;
+            match operation.kind {
+                Kind::Copy { .. } => {
+                    for turn in 0..sources.len().max(destinations.len()) {
+                        let content = self.load(block, operation, &sources[turn.min(sources.len() - 1)], at);
+                        self.store(block, operation, &destinations[turn.min(destinations.len() - 1)], at, &content);
+                    }
+                }
+                Kind::Packets { first_packet, first_sent } => {
+                    let mut sum = None;
+                    for (turn, span) in sources.iter().enumerate() {
+                        let next = match turn >= first_packet {
+                            true => self.take_packet(block, operation, span, at),
+                            false => self.load(block, operation, span, at),
+                        };
+                        sum = self.sum(block, operation, sum, next);
+                    }
+                    let sum = sum.flatten();
+                    for (turn, span) in destinations.iter().enumerate() {
+                        match turn >= first_sent {
+                            true => self.send_packet(block, operation, span, at, &sum),
+                            false => self.store(block, operation, span, at, &sum),
+                        }
+                    }
+                }
+                _ => {
+                    let mut sum = None;
+                    for span in sources {
+                        for rank in 0..span.ranks.len() {
+                            let one = Span { ranks: vec![span.ranks[rank]], ..span.clone() };
+                            let next = self.load(block, operation, &one, at);
+                            sum = self.sum(block, operation, sum, next);
+                        }
+                    }
+                    let sum = sum.flatten();
+                    for span in destinations {
+                        self.store(block, operation, span, at, &sum);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds to a sum, the outer `None` before its first summand; the inner one is of what can't be added.
+    fn sum(
+        &mut self,
+        block: usize,
+        operation: &Operation,
+        sum: Option<Option<Content>>,
+        next: Option<Content>,
+    ) -> Option<Option<Content>> {
+        let Some(sum) = sum else { return Some(next) };
+        let (Some(sum), Some(next)) = (sum, next) else { return Some(None) };
+        let added = add(sum, &next);
+        if added.is_none() {
+            let what = format!("{} adds different elements of the collective", operation.word);
+            self.fault(FaultKind::Data, block, operation, 0, what);
+        }
+        Some(added)
+    }
+
+    fn load(&mut self, block: usize, operation: &Operation, span: &Span, at: usize) -> Option<Content> {
+        let rank = span.ranks[0] as usize;
+        let place = self.memory.range(span, operation).0 + at;
+        self.access(block, operation, span, (rank, place), false);
+        let content = self.memory.at((rank, span.buffer, place)).content.clone();
+        if content.is_none() {
+            let chunk = place / self.memory.per_chunk;
+            let what = format!(
+                "{} reads chunk {chunk} of {} on GPU {rank}, and nothing is there",
+                operation.word,
+                span.buffer.letter()
+            );
+            self.fault(FaultKind::Data, block, operation, 0, what);
+        }
+        content
+    }
+
+    fn store(&mut self, block: usize, operation: &Operation, span: &Span, at: usize, content: &Option<Content>) {
+        let place = self.memory.range(span, operation).0 + at;
+        for rank in &span.ranks {
+            let rank = *rank as usize;
+            self.access(block, operation, span, (rank, place), true);
+            self.memory.at((rank, span.buffer, place)).content.clone_from(content);
+        }
+    }
+
+    fn take_packet(&mut self, block: usize, operation: &Operation, span: &Span, at: usize) -> Option<Content> {
+        let place = self.memory.range(span, operation).0 + at;
+        let (content, known) = self.memory.at((span.ranks[0] as usize, span.buffer, place)).packet.clone()?;
+        self.answered = self.answered.max(known.done_of(block));
+        self.known[block].learn(&known, false);
+        content
+    }
+
+    fn send_packet(&mut self, block: usize, operation: &Operation, span: &Span, at: usize, content: &Option<Content>) {
+        let place = self.memory.range(span, operation).0 + at;
+        // What the sender reads is read before the packet is there.
+        let mut known = self.known[block].clone();
+        known.done(block, self.next[block] + 1);
+        for rank in &span.ranks {
+            let cell = self.memory.at((*rank as usize, span.buffer, place));
+            if cell.packet.replace((content.clone(), known.clone())).is_some() {
+                let chunk = place / self.memory.per_chunk;
+                let what = format!(
+                    "{} writes a second packet to chunk {chunk} of {} on GPU {rank} in one launch",
+                    operation.word,
+                    span.buffer.letter()
+                );
+                self.fault(FaultKind::Race, block, operation, 0, what);
+            }
+        }
+    }
+
+    /// Checks an access against those before it.
+    fn access(
+        &mut self,
+        block: usize,
+        operation: &Operation,
+        span: &Span,
+        (rank, place): (usize, usize),
+        is_write: bool,
+    ) {
+        let own = self.places[block].0;
+        if rank != own && span.buffer != Buffer::Scratch {
+            if !self.known[block].runs[rank] {
+                let what = format!(
+                    "{} accesses {} of GPU {rank} before anything came from it in this launch",
+                    operation.word,
+                    span.buffer.letter()
+                );
+                self.fault(FaultKind::Early, block, operation, rank, what);
+            }
+            self.abroad.insert((rank, block), self.next[block]);
+        }
+        let now = Access { block, operation: self.next[block], barriers: self.barriers[block] };
+        let cell = self.memory.at((rank, span.buffer, place));
+        let earlier: Vec<Access> =
+            cell.write.iter().chain(cell.reads.iter().filter(|_| is_write)).copied().collect();
+        if is_write {
+            (cell.write, cell.reads) = (Some(now), Vec::new());
+        } else {
+            cell.reads.retain(|read| read.block != block);
+            cell.reads.push(now);
+        }
+        let chunk = place / self.memory.per_chunk;
+        for before in earlier {
+            let (other_rank, other_block) = self.places[before.block];
+            let other = &self.operations(before.block)[before.operation];
+            if before.block == block {
+                let is_done = before.barriers != now.barriers || before.operation < self.answered;
+                if !is_done && before.operation != now.operation {
+                    let what = format!(
+                        "{} and operation {} access chunk {chunk} of {} on GPU {rank} with no nop between",
+                        operation.word,
+                        other.number,
+                        span.buffer.letter()
+                    );
+                    self.fault(FaultKind::NoSync, block, operation, 0, what);
+                }
+                continue;
+            }
+            match self.known[block].order(before.block, before.operation) {
+                Order::Before => {}
+                Order::Relaxed => {
+                    self.found.relaxed.insert((rank, own));
+                }
+                Order::None => {
+                    let what = format!(
+                        "{} accesses chunk {chunk} of {} on GPU {rank} in no order with GPU {other_rank}, thread block \
+                         {other_block}, operation {}",
+                        operation.word,
+                        span.buffer.letter(),
+                        other.number
+                    );
+                    self.fault(FaultKind::Race, block, operation, before.block, what);
+                }
+            }
+        }
+    }
+
+    /// A rank must not end while others may still access its user buffers.
+    fn check_ends(&mut self) {
+        for ((owner, block), at) in std::mem::take(&mut self.abroad) {
+            let ends = (0..self.places.len()).filter(|other| self.places[*other].0 == owner);
+            let orders: Vec<Order> = ends.map(|end| self.known[end].order(block, at)).collect();
+            if orders.contains(&Order::Before) {
+                continue;
+            }
+            if orders.contains(&Order::Relaxed) {
+                self.found.relaxed.insert((owner, self.places[block].0));
+                continue;
+            }
+            let operation = &self.operations(block)[at];
+            let what = format!("{} may still access user buffers of GPU {owner} when that has ended", operation.word);
+            self.fault(FaultKind::Late, block, operation, owner, what);
+        }
+    }
+
+    fn check_results(&mut self) {
+        for rank in 0..self.plan.gpus.len() {
+            let Some(wrong) = self.memory.wrong_chunks(rank) else {
+                let what = format!(
+                    "What {} computes is not known here: only the order of its operations was checked.",
+                    crate::text::excerpt(&self.plan.collective)
+                );
+                return self.found.run.notes.push(what);
+            };
+            if !wrong.is_empty() && self.found.run.faults.len() < MOST_FAULTS {
+                let noun = if wrong.len() == 1 { "chunk" } else { "chunks" };
+                let what = format!("ends with the wrong {noun} {}", first_of(8, &wrong, usize::to_string));
+                let (kind, gpu) = (FaultKind::Data, Some(rank as u32));
+                self.found.run.faults.push(Fault { kind, gpu, block: None, operation: None, what });
+            }
+        }
+    }
+}

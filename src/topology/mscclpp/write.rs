@@ -1,0 +1,666 @@
+//! Writes a schedule as an execution plan: a thread block for each outgoing link of a rank, with operations in the order of
+//! time.
+//!
+//! A plan has no times: what a thread block waits for are signals. Each reader of a link has a channel of its own, since a
+//! wait uses up a signal; it counts the signals of the link up to the one that brings what it needs. A reduction goes
+//! through scratch: a child puts its sum there, and the parent adds it to its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    faults::Fault,
+    plan::{Buffer, ChannelType, MOST_CHANNELS, MOST_OPERATION_CHANNELS, MOST_OPERATIONS, MOST_SEMAPHORES},
+    verdict,
+};
+use crate::{
+    collective::Collective,
+    schedule::{graph::Graph, plan::Schedule},
+    units::grouped,
+};
+
+/// Why a schedule can't be written as a plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WriteError {
+    /// MSCCL++ has no such collective, or it is not written here.
+    #[error("no plan of MSCCL++ is written for this collective; for all_gather, reduce_scatter and all_reduce one is")]
+    Collective,
+    /// The schedule has more than `MOST_TRANSFERS` transfers.
+    #[error(
+        "{} transfers are more than a plan of MSCCL++ is written for (at most {}); take fewer chunks, or save CSV or JSON",
+        grouped(*.0 as u64),
+        grouped(MOST_TRANSFERS as u64)
+    )]
+    Transfers(usize),
+    /// A thread block needs more operations than MSCCL++ allows, however its link is divided.
+    #[error(
+        "GPU {gpu} would need more than {MOST_OPERATIONS} operations in a thread block of the link to GPU {to}; take fewer \
+         chunks"
+    )]
+    Operations {
+        /// The sending GPU.
+        gpu: u32,
+        /// The receiving GPU.
+        to: u32,
+    },
+    /// A thread block needs more channels than MSCCL++ has room for.
+    #[error("GPU {0} would need more than {MOST_CHANNELS} channels in a thread block; take a graph with fewer links")]
+    Channels(usize),
+    /// A GPU needs more semaphores than MSCCL++ has room for.
+    #[error("GPU {0} would need more than {MOST_SEMAPHORES} semaphores; take a graph with fewer links")]
+    Semaphores(usize),
+    /// The plan that was written is wrong.
+    #[error("the plan would not run: {0}")]
+    Faulty(Box<Fault>),
+}
+
+/// The most transfers of a plan: a link has 64 operations in a thread block, and a transfer takes three.
+const MOST_TRANSFERS: usize = 50_000;
+/// The most thread blocks into which the transfers of a link are dealt.
+const MOST_PARTS: usize = 16;
+
+/// What a plan is made of.
+#[derive(Clone, Copy)]
+pub struct PlanInput<'a> {
+    /// The name of the plan.
+    pub name: &'a str,
+    /// The links.
+    pub graph: &'a Graph,
+    /// The schedule.
+    pub schedule: &'a Schedule,
+    /// What it computes.
+    pub collective: Collective,
+    /// The chunks of each GPU.
+    pub chunks: usize,
+    /// The GPUs of each node, where there are several: between nodes channels are ports.
+    pub nodes: Option<&'a [Vec<u32>]>,
+}
+
+/// Transfers that go together, as one operation.
+#[derive(Clone, Debug)]
+struct Put {
+    /// The first chunk, and the number of chunks.
+    chunk: u32,
+    size: u32,
+    start: u64,
+    end: u64,
+    reduces: bool,
+    /// The first place in the receiver's scratch, where it reduces.
+    slot: u32,
+}
+
+/// The transfers of a thread block: those of a link, or a part of them.
+#[derive(Clone, Debug)]
+struct Lane {
+    link: usize,
+    from: usize,
+    to: usize,
+    puts: Vec<Put>,
+}
+
+/// A put, by its lane and its place there.
+type PutAt = (usize, usize);
+
+/// What a thread block does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    /// Adds what others sent of a chunk that ends here.
+    Reduce(u32),
+    /// Sends, by the place in its lane.
+    Put(usize),
+}
+
+/// Writes a schedule as a plan, and runs it here.
+///
+/// # Errors
+/// Returns a [`WriteError`] if MSCCL++ can't express the schedule.
+pub fn write(input: &PlanInput<'_>) -> Result<String, WriteError> {
+    let PlanInput { graph, schedule, collective, .. } = *input;
+    if ![Collective::AllGather, Collective::ReduceScatter, Collective::AllReduce].contains(&collective) {
+        return Err(WriteError::Collective);
+    }
+    if schedule.transfers.len() > MOST_TRANSFERS {
+        return Err(WriteError::Transfers(schedule.transfers.len()));
+    }
+    let mut parts = vec![1_usize; graph.links().len()];
+    let mut merges = false;
+    loop {
+        let draft = Draft::new(input, &parts, merges)?;
+        let programs = draft.programs();
+        let long = |lane: &usize| programs[*lane].operations.len() > MOST_OPERATIONS;
+        let over: BTreeSet<usize> = (0..draft.lanes.len()).filter(long).map(|lane| draft.lanes[lane].link).collect();
+        if over.is_empty() {
+            let text = draft.text(input.name, &programs);
+            return match verdict(&text).faults.into_iter().next() {
+                None => Ok(text),
+                Some(fault) => Err(WriteError::Faulty(Box::new(fault))),
+            };
+        }
+        if !merges {
+            merges = true;
+            continue;
+        }
+        for link in over {
+            // A part must have a put less than before, or nothing changes.
+            let puts = draft.lanes.iter().filter(|lane| lane.link == link).map(|lane| lane.puts.len()).max();
+            if parts[link] >= MOST_PARTS || puts.is_none_or(|puts| puts <= 1) {
+                let of = graph.links()[link];
+                return Err(WriteError::Operations { gpu: of.from, to: of.to });
+            }
+            parts[link] += 1;
+        }
+    }
+}
+
+/// Lanes with all that their thread blocks wait for.
+struct Draft {
+    ranks: usize,
+    lanes: Vec<Lane>,
+    /// What each thread block does, in order.
+    steps: Vec<Vec<Step>>,
+    /// What brings a chunk to a rank: the put of the copy.
+    brought: BTreeMap<(usize, u32), PutAt>,
+    /// The puts that bring summands of a chunk to a rank, with their places in scratch.
+    summands: BTreeMap<(usize, u32), Vec<(PutAt, u32)>>,
+    /// The lane whose thread block adds up a chunk that ends on a rank.
+    adder: BTreeMap<(usize, u32), usize>,
+    /// The lanes whose thread blocks wait for the puts of a lane, in the order of lanes.
+    readers: Vec<Vec<usize>>,
+    /// Semaphores of each rank: from the thread block of one lane to that of another.
+    semaphores: Vec<Vec<(usize, usize)>>,
+    /// The chunks of scratch of each rank.
+    scratch: Vec<u32>,
+    /// The chunks of each GPU: the first ones are those of the first GPU.
+    per_rank: u32,
+    /// The node of each GPU.
+    nodes: Vec<usize>,
+    collective: Collective,
+}
+
+/// The operations of a thread block, as JSON, and the channels and buffers that they name.
+#[derive(Default)]
+struct Program {
+    operations: Vec<String>,
+    /// For memory and port: the lane that puts, the lane whose block reads.
+    channels: [Vec<(usize, usize)>; 2],
+    /// Remote buffers for memory and port.
+    remotes: [Vec<(usize, Buffer)>; 2],
+}
+
+impl Draft {
+    fn new(input: &PlanInput<'_>, parts: &[usize], merges: bool) -> Result<Self, WriteError> {
+        let PlanInput { graph, schedule, collective, chunks, nodes, .. } = *input;
+        let ranks = graph.nodes();
+        let mut draft = Self {
+            ranks,
+            lanes: Vec::new(),
+            steps: Vec::new(),
+            brought: BTreeMap::new(),
+            summands: BTreeMap::new(),
+            adder: BTreeMap::new(),
+            readers: Vec::new(),
+            semaphores: vec![Vec::new(); ranks],
+            scratch: vec![0; ranks],
+            per_rank: chunks.max(1) as u32,
+            nodes: vec![0; ranks],
+            collective,
+        };
+        for (node, ranks) in nodes.unwrap_or_default().iter().enumerate() {
+            ranks.iter().for_each(|rank| draft.nodes[*rank as usize] = node);
+        }
+        draft.make_lanes(schedule, graph, parts, merges);
+        for (lane, of) in draft.lanes.iter().enumerate() {
+            for (place, put) in of.puts.iter().enumerate() {
+                for turn in 0..put.size {
+                    let at = (of.to, put.chunk + turn);
+                    if put.reduces {
+                        draft.summands.entry(at).or_default().push(((lane, place), put.slot + turn));
+                    } else {
+                        draft.brought.insert(at, (lane, place));
+                    }
+                }
+            }
+        }
+        draft.make_steps();
+        draft.find_readers()?;
+        Ok(draft)
+    }
+
+    /// Whether a chunk ends on the rank, as a sum, or begins there.
+    fn is_owner(&self, rank: usize, chunk: u32) -> bool {
+        (chunk / self.per_rank) as usize == rank
+    }
+
+    fn make_lanes(&mut self, schedule: &Schedule, graph: &Graph, parts: &[usize], merges: bool) {
+        let mut of_link: Vec<Vec<Put>> = vec![Vec::new(); graph.links().len()];
+        let mut order: Vec<usize> = (0..schedule.transfers.len()).collect();
+        order.sort_by_cached_key(|at| schedule.transfers[*at].start);
+        for at in order {
+            let transfer = schedule.transfers[at];
+            let (start, end, reduces) = (transfer.start, transfer.end(graph), at < schedule.reducing);
+            let put = Put { chunk: transfer.chunk, size: 1, start, end, reduces, slot: 0 };
+            of_link[transfer.link as usize].push(put);
+        }
+        // What brings a chunk to a rank, to tell whether neighbours came together.
+        let mut came: BTreeMap<(u32, u32, bool), (usize, usize)> = BTreeMap::new();
+        for (link, puts) in of_link.iter().enumerate() {
+            let to = graph.links()[link].to;
+            came.extend(puts.iter().enumerate().map(|(place, put)| ((to, put.chunk, put.reduces), (link, place))));
+        }
+        for (link, puts) in of_link.into_iter().enumerate() {
+            let (from, to) = (graph.links()[link].from, graph.links()[link].to);
+            let mut all: Vec<Put> = Vec::new();
+            for put in puts {
+                let is_next = |last: &Put| {
+                    let of = |chunk: u32, reduces: bool| came.get(&(from, chunk, reduces)).copied();
+                    let is_alike = |reduces: bool| match (of(put.chunk - 1, reduces), of(put.chunk, reduces)) {
+                        (None, None) => true,
+                        // Sums are made chunk by chunk.
+                        (Some((a, place)), Some((b, next))) => !reduces && !put.reduces && a == b && place + 1 == next,
+                        _ => false,
+                    };
+                    last.chunk + last.size == put.chunk
+                        && last.reduces == put.reduces
+                        && is_alike(true)
+                        && (put.reduces || is_alike(false))
+                };
+                match all.last_mut().filter(|last| merges && is_next(last)) {
+                    Some(last) => (last.size, last.end) = (last.size + 1, last.end.max(put.end)),
+                    None => all.push(put),
+                }
+            }
+            let scratch = &mut self.scratch[to as usize];
+            for put in all.iter_mut().filter(|put| put.reduces) {
+                put.slot = *scratch;
+                *scratch += put.size;
+            }
+            let each = all.len().div_ceil(parts[link].max(1)).max(1);
+            let (from, to) = (from as usize, to as usize);
+            self.lanes.extend(all.chunks(each).map(|puts| Lane { link, from, to, puts: puts.to_vec() }));
+        }
+        // Somebody has to wait for what comes to a rank that sends nothing.
+        for rank in 0..self.ranks {
+            if !self.lanes.iter().any(|lane| lane.from == rank) {
+                self.lanes.push(Lane { link: usize::MAX, from: rank, to: rank, puts: Vec::new() });
+            }
+        }
+    }
+
+    fn make_steps(&mut self) {
+        let mut steps: Vec<Vec<(u64, Step)>> = self
+            .lanes
+            .iter()
+            .map(|lane| lane.puts.iter().enumerate().map(|(place, put)| (put.start, Step::Put(place))).collect())
+            .collect();
+        let mut first_sender: BTreeMap<(usize, u32), (u64, usize)> = BTreeMap::new();
+        for (number, lane) in self.lanes.iter().enumerate() {
+            for put in lane.puts.iter().filter(|put| !put.reduces) {
+                for chunk in put.chunk..put.chunk + put.size {
+                    let first = first_sender.entry((lane.from, chunk)).or_insert((put.start, number));
+                    *first = (*first).min((put.start, number));
+                }
+            }
+        }
+        for ((rank, chunk), summands) in &self.summands {
+            if !self.is_owner(*rank, *chunk) {
+                continue;
+            }
+            let of_rank = || self.lanes.iter().position(|lane| lane.from == *rank);
+            let adder = first_sender.get(&(*rank, *chunk)).map(|(_, lane)| *lane).or_else(of_rank);
+            let Some(adder) = adder else { continue };
+            let end = summands.iter().map(|((lane, place), _)| self.lanes[*lane].puts[*place].end).max();
+            steps[adder].push((end.unwrap_or_default(), Step::Reduce(*chunk)));
+            self.adder.insert((*rank, *chunk), adder);
+        }
+        // A sum comes before the put of the same time that sends it on.
+        steps.iter_mut().for_each(|steps| steps.sort_by_cached_key(|step| *step));
+        self.steps = steps.into_iter().map(|steps| steps.into_iter().map(|(_, step)| step).collect()).collect();
+    }
+
+    /// The puts that must have come before a step, and the chunks that another thread block must have added up.
+    fn needs(&self, lane: usize, step: Step) -> (Vec<PutAt>, Vec<u32>) {
+        let rank = self.lanes[lane].from;
+        let of_sum = |chunk: u32| self.summands.get(&(rank, chunk)).into_iter().flatten().map(|(put, _)| *put);
+        match step {
+            Step::Reduce(chunk) => (of_sum(chunk).collect(), Vec::new()),
+            Step::Put(place) => {
+                let put = &self.lanes[lane].puts[place];
+                let chunks = put.chunk..put.chunk + put.size;
+                if put.reduces {
+                    return (chunks.flat_map(of_sum).collect(), Vec::new());
+                }
+                let came = chunks.clone().filter_map(|chunk| self.brought.get(&(rank, chunk)).copied());
+                let is_elsewhere = |chunk: &u32| self.adder.get(&(rank, *chunk)).is_some_and(|adder| *adder != lane);
+                (came.collect(), chunks.filter(is_elsewhere).collect())
+            }
+        }
+    }
+
+    fn find_readers(&mut self) -> Result<(), WriteError> {
+        let mut readers: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); self.lanes.len()];
+        for lane in 0..self.lanes.len() {
+            for step in &self.steps[lane] {
+                let (puts, sums) = self.needs(lane, *step);
+                for (from, _) in puts {
+                    readers[from].insert(lane);
+                }
+                let rank = self.lanes[lane].from;
+                for chunk in sums {
+                    let pair = (self.adder[&(rank, chunk)], lane);
+                    if !self.semaphores[rank].contains(&pair) {
+                        self.semaphores[rank].push(pair);
+                    }
+                }
+            }
+        }
+        if let Some(rank) = self.semaphores.iter().position(|all| all.len() > MOST_SEMAPHORES) {
+            return Err(WriteError::Semaphores(rank));
+        }
+        let mut channels = vec![0_usize; self.lanes.len()];
+        for (lane, of) in readers.iter().enumerate() {
+            channels[lane] += of.len();
+            of.iter().for_each(|reader| channels[*reader] += 1);
+        }
+        // What nobody sends on is read by the first thread block of the rank that has room.
+        for lane in 0..self.lanes.len() {
+            if readers[lane].is_empty() && !self.lanes[lane].puts.is_empty() {
+                let of_rank = (0..self.lanes.len()).filter(|other| self.lanes[*other].from == self.lanes[lane].to);
+                let has_room = |other: &usize| channels[*other] < MOST_CHANNELS - 1;
+                let Some(reader) = of_rank.into_iter().find(has_room) else {
+                    return Err(WriteError::Channels(self.lanes[lane].to));
+                };
+                readers[lane].insert(reader);
+                channels[lane] += 1;
+                channels[reader] += 1;
+            }
+        }
+        if let Some(lane) = channels.iter().position(|count| *count > MOST_CHANNELS) {
+            return Err(WriteError::Channels(self.lanes[lane].from));
+        }
+        self.readers = readers.into_iter().map(|readers| readers.into_iter().collect()).collect();
+        Ok(())
+    }
+
+    /// How the ends of a lane are connected.
+    fn kind(&self, lane: usize) -> ChannelType {
+        let Lane { from, to, .. } = self.lanes[lane];
+        if self.nodes[from] == self.nodes[to] { ChannelType::Memory } else { ChannelType::Port }
+    }
+
+    fn programs(&self) -> Vec<Program> {
+        (0..self.lanes.len()).map(|lane| self.program(lane)).collect()
+    }
+
+    /// The operations of a thread block.
+    fn program(&self, lane: usize) -> Program {
+        let own = &self.lanes[lane];
+        let mut program = Program::default();
+        let of = |from: usize| self.kind(from);
+        let incoming: Vec<usize> = (0..self.lanes.len()).filter(|from| self.readers[*from].contains(&lane)).collect();
+        for from in &incoming {
+            program.channels[of(*from) as usize].push((*from, lane));
+        }
+        let outgoing: Vec<(usize, usize)> = self.readers[lane].iter().map(|reader| (lane, *reader)).collect();
+        program.channels[of(lane) as usize].extend(&outgoing);
+        let ready: Vec<(usize, usize)> = incoming.iter().map(|from| (*from, lane)).collect();
+        // Ports have no relaxed signals.
+        program.on_channels(["rlxsignal", "signal"], &ready, &of);
+        program.on_channels(["rlxwait", "wait"], &outgoing, &of);
+        program.nop();
+        let mut waited = vec![0_usize; self.lanes.len()];
+        let mut acquired: BTreeMap<usize, usize> = BTreeMap::new();
+        for step in &self.steps[lane] {
+            let (puts, sums) = self.needs(lane, *step);
+            let mut until: BTreeMap<usize, usize> = BTreeMap::new();
+            for (from, place) in puts {
+                let most = until.entry(from).or_default();
+                *most = (*most).max(place + 1);
+            }
+            let mut has_waited = program.wait(&until, &mut waited, lane, &of);
+            for chunk in sums {
+                let adder = self.adder[&(own.from, chunk)];
+                // The sums of the other thread block that this one is told of, up to this one.
+                let told = self.told(adder, lane);
+                let place = told.iter().position(|known| *known == chunk).unwrap_or_default();
+                let id = self.semaphores[own.from].iter().position(|pair| *pair == (adder, lane)).unwrap_or_default();
+                let acquired = acquired.entry(id).or_default();
+                while *acquired <= place {
+                    program.operations.push(format!("{{\"name\": \"sem_acquire\", \"semaphore_ids\": [{id}]}}"));
+                    *acquired += 1;
+                    has_waited = true;
+                }
+            }
+            if has_waited {
+                program.nop();
+            }
+            match *step {
+                Step::Reduce(chunk) => {
+                    self.reduce(&mut program, own.from, chunk);
+                    program.nop();
+                    let told = |pair: &&(usize, usize)| pair.0 == lane && self.told(lane, pair.1).contains(&chunk);
+                    let ids = self.semaphores[own.from].iter().enumerate().filter(|(_, pair)| told(pair));
+                    let ids: Vec<String> = ids.map(|(id, _)| id.to_string()).collect();
+                    for ids in ids.chunks(MOST_OPERATION_CHANNELS) {
+                        let ids = ids.join(", ");
+                        program.operations.push(format!("{{\"name\": \"sem_release\", \"semaphore_ids\": [{ids}]}}"));
+                    }
+                }
+                Step::Put(place) => {
+                    let put = &own.puts[place];
+                    if put.reduces {
+                        let has_sum = |chunk: &u32| self.summands.contains_key(&(own.from, *chunk));
+                        let chunks: Vec<u32> = (put.chunk..put.chunk + put.size).filter(has_sum).collect();
+                        chunks.iter().for_each(|chunk| self.reduce(&mut program, own.from, *chunk));
+                        if !chunks.is_empty() {
+                            program.nop();
+                        }
+                    }
+                    self.put(&mut program, own, put, of(lane));
+                    program.nop();
+                    program.on_channels(["signal", "signal"], &outgoing, &of);
+                }
+            }
+        }
+        let all = incoming.iter().map(|from| (*from, self.lanes[*from].puts.len())).collect();
+        if program.wait(&all, &mut waited, lane, &of) {
+            program.nop();
+        }
+        program
+    }
+
+    /// The chunks that a thread block adds up and another one of its rank sends on, in the order of the first.
+    fn told(&self, adder: usize, lane: usize) -> Vec<u32> {
+        let sends = |chunk: u32| {
+            let is_sent = |put: &Put| !put.reduces && (put.chunk..put.chunk + put.size).contains(&chunk);
+            self.lanes[lane].puts.iter().any(is_sent)
+        };
+        let sum = |step: &Step| match step {
+            Step::Reduce(chunk) if sends(*chunk) => Some(*chunk),
+            _ => None,
+        };
+        self.steps[adder].iter().filter_map(sum).collect()
+    }
+
+    /// The buffer in which chunks are: of the whole data, in place.
+    fn data(&self) -> Buffer {
+        if self.collective == Collective::AllGather { Buffer::Output } else { Buffer::Input }
+    }
+
+    fn reduce(&self, program: &mut Program, rank: usize, chunk: u32) {
+        let own = format!("{{\"type\": \"{}\", \"index\": {chunk}, \"size\": 1}}", self.data().letter());
+        let slots = self.summands.get(&(rank, chunk)).into_iter().flatten();
+        let slots: Vec<String> =
+            slots.map(|(_, slot)| format!("{{\"type\": \"s\", \"index\": {slot}, \"size\": 1}}")).collect();
+        // An operation has room for ten buffers.
+        for (turn, slots) in slots.chunks(8).enumerate() {
+            if turn > 0 {
+                program.nop();
+            }
+            let slots = slots.join(", ");
+            program.operations.push(format!(
+                "{{\"name\": \"re\", \"src_buff\": [{own}, {slots}], \"dst_buff\": [{own}], \"reduce_op\": \"sum\"}}"
+            ));
+        }
+    }
+
+    fn put(&self, program: &mut Program, lane: &Lane, put: &Put, kind: ChannelType) {
+        let (buffer, index) = if put.reduces { (Buffer::Scratch, put.slot) } else { (self.data(), put.chunk) };
+        let remotes = &mut program.remotes[kind as usize];
+        let id = remotes.iter().position(|known| *known == (lane.to, buffer)).unwrap_or_else(|| {
+            remotes.push((lane.to, buffer));
+            remotes.len() - 1
+        });
+        let channels = &program.channels[kind as usize];
+        let channel = channels.iter().position(|(from, _)| self.lanes[*from].link == lane.link).unwrap_or_default();
+        program.operations.push(format!(
+            "{{\"name\": \"put\", \"src_buff\": [{{\"type\": \"{}\", \"index\": {}, \"size\": {}}}], \"dst_buff\": \
+             [{{\"buffer_id\": {id}, \"index\": {index}, \"size\": {}}}], \"channel_ids\": [{channel}], \"channel_type\": \
+             \"{}\"}}",
+            self.data().letter(),
+            put.chunk,
+            put.size,
+            put.size,
+            kind.word()
+        ));
+    }
+
+    /// The plan as JSON, an operation on each line.
+    fn text(&self, name: &str, programs: &[Program]) -> String {
+        // The channels of each rank, in an order that both ends share, and then by peer.
+        let mut ends: Vec<[Vec<(usize, (usize, usize))>; 2]> = vec![Default::default(); self.ranks];
+        for (lane, readers) in self.readers.iter().enumerate() {
+            let Lane { from, to, .. } = self.lanes[lane];
+            for reader in readers {
+                ends[from][self.kind(lane) as usize].push((to, (lane, *reader)));
+                ends[to][self.kind(lane) as usize].push((from, (lane, *reader)));
+            }
+        }
+        ends.iter_mut().flatten().for_each(|ends| ends.sort_by_cached_key(|(peer, _)| *peer));
+        let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' };
+        let name: String = name.chars().take(200).map(plain).collect();
+        let (word, [inputs, outputs]) = {
+            let (own, all) = (self.per_rank, self.per_rank * self.ranks as u32);
+            match self.collective {
+                Collective::AllGather => ("allgather", [own, all]),
+                Collective::ReduceScatter => ("reducescatter", [all, own]),
+                _ => ("allreduce", [all, all]),
+            }
+        };
+        let mut gpus = Vec::new();
+        for (rank, ends) in ends.iter().enumerate() {
+            let lanes = (0..self.lanes.len()).filter(|lane| self.lanes[*lane].from == rank);
+            let programs: Vec<&Program> = lanes.map(|lane| &programs[lane]).collect();
+            let mut remotes: [Vec<(usize, Buffer)>; 2] = Default::default();
+            for (all, own) in programs.iter().flat_map(|program| (0..2).map(|kind| (kind, &program.remotes[kind]))) {
+                for remote in own {
+                    if !remotes[all].contains(remote) {
+                        remotes[all].push(*remote);
+                    }
+                }
+            }
+            let types = [ChannelType::Memory, ChannelType::Port];
+            let of_types = |make: &dyn Fn(usize, &str) -> Option<String>| -> String {
+                let made: Vec<String> =
+                    types.iter().filter_map(|kind| make(*kind as usize, kind.word())).collect();
+                made.join(", ")
+            };
+            let numbers = |all: &mut dyn Iterator<Item = usize>| -> String {
+                all.map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
+            };
+            let mut blocks = Vec::new();
+            for (block, program) in programs.iter().enumerate() {
+                let channels = of_types(&|kind, word| {
+                    let place = |pair: &(usize, usize)| ends[kind].iter().position(|(_, known)| known == pair);
+                    let ids = numbers(&mut program.channels[kind].iter().filter_map(place));
+                    let is_there = !program.channels[kind].is_empty();
+                    is_there.then(|| format!("{{\"channel_type\": \"{word}\", \"channel_ids\": [{ids}]}}"))
+                });
+                let refs = of_types(&|kind, word| {
+                    let before = if kind == 0 { 0 } else { remotes[0].len() };
+                    let place = |of: &(usize, Buffer)| Some(before + remotes[kind].iter().position(|known| known == of)?);
+                    let ids = numbers(&mut program.remotes[kind].iter().filter_map(place));
+                    let is_there = !program.remotes[kind].is_empty();
+                    is_there.then(|| format!("{{\"access_channel_type\": \"{word}\", \"remote_buffer_ids\": [{ids}]}}"))
+                });
+                blocks.push(format!(
+                    "        {{\"id\": {block}, \"ops\": [\n          {}\n        ], \"channels\": [{channels}], \
+                     \"remote_buffer_refs\": [{refs}]}}",
+                    program.operations.join(",\n          ")
+                ));
+            }
+            let channels = of_types(&|kind, word| {
+                let peers = numbers(&mut ends[kind].iter().map(|(peer, _)| *peer));
+                let is_there = !ends[kind].is_empty();
+                is_there.then(|| format!("{{\"channel_type\": \"{word}\", \"connected_to\": [{peers}]}}"))
+            });
+            let remote = |kind: ChannelType| {
+                remotes[kind as usize].iter().map(move |(peer, buffer)| {
+                    let (letter, word) = (buffer.letter(), kind.word());
+                    format!("{{\"rank\": {peer}, \"type\": \"{letter}\", \"access_channel_types\": [\"{word}\"]}}")
+                })
+            };
+            let remotes: Vec<String> = types.into_iter().flat_map(remote).collect();
+            let semaphores = vec!["{\"init_value\": 0}"; self.semaphores[rank].len()];
+            gpus.push(format!(
+                "    {{\"id\": {rank}, \"input_chunks\": {inputs}, \"output_chunks\": {outputs}, \"scratch_chunks\": {},\n      \
+                 \"channels\": [{channels}],\n      \"remote_buffers\": [{}],\n      \"semaphores\": [{}],\n      \
+                 \"threadblocks\": [\n{}\n      ]}}",
+                self.scratch[rank],
+                remotes.join(", "),
+                semaphores.join(", "),
+                blocks.join(",\n")
+            ));
+        }
+        format!(
+            "{{\n  \"name\": \"{name}\",\n  \"collective\": \"{word}\",\n  \"protocol\": \"Simple\",\n  \"inplace\": true,\n  \
+             \"reuse_resources\": false,\n  \"num_threads_per_block\": 1024,\n  \"use_double_scratch_buffer\": false,\n  \
+             \"buffer_alignment\": 16,\n  \"min_message_size\": 0,\n  \"max_message_size\": 18446744073709551615,\n  \
+             \"gpus\": [\n{}\n  ]\n}}\n",
+            gpus.join(",\n")
+        )
+    }
+}
+
+impl Program {
+    fn nop(&mut self) {
+        self.operations.push("{\"name\": \"nop\"}".to_owned());
+    }
+
+    /// An operation on channels, by its word for memory and for ports, in as many as have room for them.
+    fn on_channels(&mut self, words: [&str; 2], pairs: &[(usize, usize)], of: &dyn Fn(usize) -> ChannelType) {
+        for kind in [ChannelType::Memory, ChannelType::Port] {
+            let own = &self.channels[kind as usize];
+            let ids = pairs.iter().filter(|(from, _)| of(*from) == kind);
+            let ids = ids.filter_map(|pair| own.iter().position(|known| known == pair));
+            let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
+            for ids in ids.chunks(MOST_OPERATION_CHANNELS) {
+                self.operations.push(format!(
+                    "{{\"name\": \"{}\", \"channel_ids\": [{}], \"channel_type\": \"{}\"}}",
+                    words[kind as usize],
+                    ids.join(", "),
+                    kind.word()
+                ));
+            }
+        }
+    }
+
+    /// Waits until so many puts of lanes have come. Returns whether there is anything to wait for.
+    fn wait(
+        &mut self,
+        until: &BTreeMap<usize, usize>,
+        waited: &mut [usize],
+        lane: usize,
+        of: &dyn Fn(usize) -> ChannelType,
+    ) -> bool {
+        let mut has_waited = false;
+        loop {
+            let open = until.iter().filter(|(from, most)| waited[**from] < **most);
+            let open: Vec<(usize, usize)> = open.map(|(from, _)| (*from, lane)).collect();
+            if open.is_empty() {
+                return has_waited;
+            }
+            open.iter().for_each(|(from, _)| waited[*from] += 1);
+            self.on_channels(["wait", "wait"], &open, of);
+            has_waited = true;
+        }
+    }
+}

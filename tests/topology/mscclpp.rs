@@ -1,0 +1,230 @@
+//! Execution plans of MSCCL++: what the interpreter says of public plans and of wrong ones, and that every plan which is
+//! written is right.
+
+use crate::support::real;
+use collectune::{
+    collective::Collective,
+    math::Stream,
+    topology::{
+        conditions::CollectiveRequest,
+        generate::{Kind, Recipe},
+        mscclpp::{FaultKind, Plan, PlanInput, Verdict, WriteError, run_in_turns, verdict, write},
+    },
+    schedule::synthesize::Method,
+};
+use proptest::prelude::*;
+use serde_json::Value;
+
+fn plan(name: &str) -> Verdict {
+    verdict(&real::text(&format!("schedules/plans/{name}.json")))
+}
+
+/// The kinds of faults, with the GPU.
+fn kinds(verdict: &Verdict) -> Vec<(FaultKind, Option<u32>)> {
+    let mut kinds: Vec<_> = verdict.faults.iter().map(|fault| (fault.kind, fault.gpu)).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn public_plans_are_right_but_for_one_that_is_refused_with_shared_data() {
+    for (name, ranks, blocks) in [
+        ("allreduce", 2, 16),
+        ("allreduce_packet", 2, 4),
+        ("reduce", 2, 2),
+        ("reduce_pack", 2, 6),
+        ("reduce_pack_tbg", 2, 12),
+        ("transfer_pack", 2, 5),
+        ("ring4_allgather", 4, 4),
+        ("ring4_both_ways_allgather", 4, 8),
+        ("full4_allgather", 4, 12),
+        ("ring4_allreduce", 4, 4),
+    ] {
+        let found = plan(name);
+        assert_eq!(found.faults, [], "{name}");
+        assert_eq!((found.ranks, found.blocks, found.notes.len()), (ranks, blocks, 0), "{name}: {found:?}");
+        assert!(found.sentence().starts_with("It computes its all"), "{name}");
+    }
+    let relaxed = plan("reduce_nvls");
+    assert_eq!(relaxed.faults, []);
+    assert_eq!(relaxed.notes.len(), 1);
+    assert!(relaxed.notes[0].contains("ordered by relaxed signals alone"), "{:?}", relaxed.notes);
+    let refused = plan("allreduce_pipeline");
+    assert!(refused.sentence().starts_with("MSCCL++ does not run it"), "{}", refused.sentence());
+    for why in ["output_chunks is 0, and MSCCL++ divides by it", "a switch channel has no buffer_type"] {
+        assert!(refused.faults.iter().any(|fault| fault.what == why), "{why}: {:?}", refused.faults);
+    }
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn faults_are_found_where_they_were_made_with_shared_data() {
+    use FaultKind::{Data, Deadlock, Early, Late, NoSync, Race};
+    let of_kind = |name: &str| {
+        let mut kinds: Vec<FaultKind> = plan(name).faults.iter().map(|fault| fault.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    };
+    assert_eq!(of_kind("wrong_reduce_no_wait"), [Race, Early, Late, Data]);
+    let stands = plan("wrong_allreduce_no_signal");
+    assert_eq!(stands.faults.len(), 1, "{:?}", stands.faults);
+    let fault = &stands.faults[0];
+    assert_eq!((fault.kind, fault.gpu, fault.block, fault.operation), (Deadlock, Some(0), Some(3), Some(6)));
+    let chunk = plan("wrong_ring4_chunk");
+    assert_eq!(kinds(&chunk), [(Data, Some(0)), (Data, Some(3))], "{:?}", chunk.faults);
+    assert!(chunk.faults.iter().all(|fault| fault.what == "ends with the wrong chunk 1"), "{:?}", chunk.faults);
+    assert_eq!(kinds(&plan("wrong_ring4_no_nop")), [(NoSync, Some(1))]);
+    let early: Vec<_> = (0..4).map(|gpu| (Early, Some(gpu))).collect();
+    let found = plan("wrong_ring4_no_handshake");
+    assert_eq!((kinds(&found), found.faults.len()), (early, 4), "{:?}", found.faults);
+}
+
+/// A schedule of a form as a plan.
+fn written(form: &str, collective: Collective, chunks: u32, nodes: Option<&[Vec<u32>]>) -> Result<String, WriteError> {
+    let recipe = Recipe::new(Kind::parse(form).unwrap());
+    let topology = recipe.make().unwrap();
+    let wanted = CollectiveRequest { collective: Some(collective), chunks, ..CollectiveRequest::default() };
+    let (search, _) = crate::schedules::searched(&topology, &wanted, Method::Auto, 1, 200_000);
+    let (schedule, _) = search.best().unwrap();
+    let graph = &search.problem.graph;
+    let name = format!("{form} {collective}");
+    write(&PlanInput { name: &name, graph, schedule: &schedule, collective, chunks: chunks as usize, nodes })
+}
+
+#[test]
+fn every_plan_that_is_written_is_right() {
+    for form in ["ring:4", "ring:5", "torus:4x4", "hypercube:3", "full:4", "full:8", "dgx1v", "mesh:3x3"] {
+        for collective in [Collective::AllGather, Collective::ReduceScatter, Collective::AllReduce] {
+            for chunks in [1, 2] {
+                let text = written(form, collective, chunks, None).unwrap_or_else(|why| panic!("{form} {collective}: {why}"));
+                let found = verdict(&text);
+                assert_eq!((found.faults, found.notes), (vec![], vec![]), "{form} {collective} {chunks}\n{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn plans_have_the_operations_that_their_links_need() {
+    let counts = |form: &str, collective: Collective| {
+        let text = written(form, collective, 1, None).unwrap();
+        let json: Value = serde_json::from_str(&text).unwrap();
+        let gpu = &json["gpus"][0];
+        let blocks = gpu["threadblocks"].as_array().unwrap().iter();
+        let operations: Vec<usize> = blocks.map(|block| block["ops"].as_array().unwrap().len()).collect();
+        (operations, gpu["channels"].to_string(), gpu["scratch_chunks"].as_u64().unwrap())
+    };
+    let (operations, channels, scratch) = counts("full:4", Collective::AllGather);
+    assert_eq!((operations, scratch), (vec![8, 5, 5], 0));
+    assert!(channels.contains("[1,1,2,2,3,3]"), "{channels}");
+}
+
+/// A plan with one change, drawn from a stream: an operation is dropped or swapped with the next, or a number is shifted.
+fn changed(text: &str, stream: &mut Stream) -> String {
+    let mut json: Value = serde_json::from_str(text).unwrap();
+    let gpus = json["gpus"].as_array_mut().unwrap();
+    let gpu = stream.below(gpus.len());
+    let blocks = gpus[gpu]["threadblocks"].as_array_mut().unwrap();
+    let block = stream.below(blocks.len());
+    let operations = blocks[block]["ops"].as_array_mut().unwrap();
+    let at = stream.below(operations.len() - 1);
+    match stream.below(3) {
+        0 => drop(operations.remove(at)),
+        1 => operations.swap(at, at + 1),
+        _ => {
+            let buffers: Vec<usize> = (0..operations.len()).filter(|at| operations[*at].get("src_buff").is_some()).collect();
+            let at = buffers[stream.below(buffers.len())];
+            let key = ["src_buff", "dst_buff"][stream.below(2)];
+            let index = &mut operations[at][key][0]["index"];
+            *index = Value::from(if *index == 0 { 1 } else { index.as_u64().unwrap() - 1 });
+        }
+    }
+    json.to_string()
+}
+
+#[test]
+fn changed_plans_that_pass_are_right_in_any_order() {
+    let plans: Vec<String> = [
+        ("ring:4", Collective::AllGather),
+        ("full:4", Collective::AllReduce),
+        ("ring:4", Collective::ReduceScatter),
+        ("hypercube:3", Collective::AllReduce),
+    ]
+    .into_iter()
+    .map(|(form, collective)| written(form, collective, 1, None).unwrap())
+    .collect();
+    let mut stream = Stream::new(7);
+    let mut passed = 0;
+    for round in 0..200 {
+        let text = changed(&plans[round % plans.len()], &mut stream);
+        if !verdict(&text).faults.is_empty() {
+            continue;
+        }
+        passed += 1;
+        let plan = Plan::read(&text).unwrap();
+        for seed in 0..100 {
+            assert_eq!(run_in_turns(&plan, Some(seed)).faults, [], "{round}, {seed}");
+        }
+    }
+    // What does no harm: a doubled barrier less, two operations that do not depend on each other in another order.
+    assert!((2..=60).contains(&passed), "{passed} of 200");
+}
+
+#[test]
+fn a_plan_between_nodes_uses_ports_there() {
+    let groups = [vec![0, 1], vec![2, 3]];
+    let text = written("ring:4", Collective::AllReduce, 1, Some(&groups)).unwrap();
+    assert_eq!(verdict(&text).faults, []);
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let channels = json["gpus"][0]["channels"].to_string();
+    assert!(channels.contains("\"memory\"") && channels.contains("\"port\""), "{channels}");
+    let port = &json["gpus"][0]["channels"][1];
+    assert_eq!((port["channel_type"].as_str(), port["connected_to"][0].as_u64()), (Some("port"), Some(3)));
+}
+
+#[test]
+fn what_can_not_be_written_is_refused_with_a_remedy() {
+    let refused = |form: &str, collective, chunks| written(form, collective, chunks, None).unwrap_err().to_string();
+    assert!(refused("ring:4", Collective::Broadcast, 1).contains("for all_gather, reduce_scatter and all_reduce one is"));
+    let many = written("ring:8", Collective::AllGather, 64, None);
+    assert!(many.as_ref().is_ok_and(|text| verdict(text).faults.is_empty()) || many.is_err(), "{many:?}");
+}
+
+#[test]
+fn what_is_no_plan_is_said_with_its_place() {
+    let says = |text: &str| verdict(text).faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    assert!(says("{").contains("is no JSON"));
+    let empty = says("{\"gpus\": []}");
+    assert!(empty.contains("collective is no text (schema)") && empty.contains("inplace is neither"), "{empty}");
+    let text = written("ring:4", Collective::AllGather, 1, None).unwrap();
+    let wrong = |from: &str, to: &str| says(&text.replacen(from, to, 1));
+    let said = wrong("\"name\": \"signal\"", "\"name\": \"shout\"");
+    assert!(said.starts_with("gpu 0, thread block 0, operation 5: there is no operation \"shout\" (load)"), "{said}");
+    let said = wrong("\"connected_to\": [1", "\"connected_to\": [2");
+    assert!(said.contains("has no memory channel back"), "{said}");
+    let said = wrong("\"index\": 0, \"size\": 1", "\"index\": 9, \"size\": 1");
+    assert!(said.contains("chunks 9 to 9 of o on GPU 0, which has 4 (bounds)"), "{said}");
+    let said = wrong("\"output_chunks\": 4", "\"output_chunks\": 5");
+    assert!(said.contains("GPU 0 has 1 chunks of input and 5 of output, which is no allgather"), "{said}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn any_numbers_are_survived(places in prop::collection::vec((0_usize..6000, 0_u32..100), 1..8)) {
+        let mut text = written("ring:4", Collective::AllReduce, 1, None).unwrap();
+        for (place, number) in places {
+            // The next digit after the place becomes another number.
+            if let Some(at) = text.get(place..).and_then(|rest| rest.find(|c: char| c.is_ascii_digit())) {
+                text.replace_range(place + at..place + at + 1, &number.to_string());
+            }
+        }
+        let found = verdict(&text);
+        prop_assert!(found.faults.iter().all(|fault| !fault.what.is_empty()));
+        prop_assert!(!found.sentence().is_empty());
+    }
+}

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     text::{Problems, lossy},
-    topology::{conditions, dump, msccl, read, result, study::Part},
+    topology::{conditions, dump, msccl, mscclpp, read, result, study::Part},
     units::{Size, count},
 };
 
@@ -67,8 +67,20 @@ pub(super) fn open(source: &mut dyn Read, name: &str) -> Result<(Outcome, FileCo
     Ok(known("topology", holds, reading.notes, Part::Topology(reading.topology)))
 }
 
-/// Reads conditions of a collective; `None` for other JSON.
+/// Reads conditions of a collective or a plan of MSCCL++; `None` for other JSON.
 pub(super) fn json(text: &str) -> Option<Result<(Outcome, FileContent)>> {
+    if mscclpp::is_plan(text) {
+        let verdict = mscclpp::verdict(text);
+        let holds = match verdict.ranks {
+            0 => "not read".to_owned(),
+            ranks => {
+                let blocks = count(verdict.blocks as u64, "thread block");
+                format!("{}, {}, {blocks}", verdict.collective, count(ranks as u64, "rank"))
+            }
+        };
+        let notes = std::iter::once(verdict.sentence()).chain(verdict.notes.iter().cloned()).collect();
+        return Some(Ok(known("plan of MSCCL++", holds, notes, Part::Plan(verdict))));
+    }
     if !["\"preconditions\"", "\"postconditions\""].iter().all(|key| text.contains(key)) {
         return None;
     }

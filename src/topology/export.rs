@@ -1,11 +1,12 @@
-//! Exports of schedules: result CSV, JSON, a trace for Perfetto, an algorithm of MSCCL, and the topology.
+//! Exports of schedules: result CSV, JSON, a trace for Perfetto, a plan of MSCCL++, an algorithm of MSCCL, and the topology.
 
 use serde::Serialize;
 
 use super::{
     conditions::CollectiveRequest,
     model::{Topology, Unit},
-    msccl, result,
+    msccl, mscclpp, result,
+    shape::Shape,
     time::Clock,
     timeline::Timeline,
     trace,
@@ -28,6 +29,8 @@ pub enum Form {
     Perfetto,
     /// An algorithm of MSCCL, as XML.
     Msccl,
+    /// An execution plan of MSCCL++, as JSON.
+    Mscclpp,
     /// The links of the topology, as CSV.
     Topology,
 }
@@ -65,6 +68,9 @@ pub enum ExportError {
     /// Returned when MSCCL can't express the schedule.
     #[error(transparent)]
     Msccl(#[from] msccl::ExportError),
+    /// Returned when MSCCL++ can't express the schedule.
+    #[error(transparent)]
+    Mscclpp(#[from] mscclpp::WriteError),
     /// The algorithm violates a rule of the runtime.
     #[error("the algorithm would break a rule of the runtime: {0}")]
     Rule(#[from] msccl::RuleError),
@@ -173,14 +179,20 @@ pub fn write(material: &Material<'_>, timeline: Option<&Timeline>, form: Form) -
             let text = algo.to_xml();
             // Read the algorithm back by the rules of the runtime and run it, with less buffer than the runtime has.
             msccl::run_with_capacity(&msccl::Algo::read(&text)?, 1)?;
-            TextFile {
-                name: name("xml"),
-                text,
-                note: "An algorithm of MSCCL. RCCL before ROCm 7.13: put it into a folder and set MSCCL_ALGO_DIR to it, and \
-                       RCCL_MSCCL_FORCE_ENABLE=1 where it is no MI300X. Later RCCL reads none and says nothing of it. NCCL with \
-                       MSCCL: MSCCL_XML_FILES=file.xml NCCL_ALGO=MSCCL,RING,TREE."
-                    .to_owned(),
-            }
+            TextFile { name: name("xml"), text, note: msccl::HOW_TO_RUN.to_owned() }
+        }
+        Form::Mscclpp => {
+            let collective = request.collective.ok_or(mscclpp::WriteError::Collective)?;
+            let nodes = match &topology.shape {
+                // Groups of a form are no machines: those of a dump are.
+                Some(Shape::Groups(groups)) if !topology.labels.is_empty() => Some(&groups[..]),
+                _ => None,
+            };
+            let (chunks, file) = (request.chunks as usize, name("plan.json"));
+            let plan_name = file.trim_end_matches(".plan.json");
+            let text =
+                mscclpp::write(&mscclpp::PlanInput { name: plan_name, graph, schedule, collective, chunks, nodes })?;
+            TextFile { name: file, text, note: mscclpp::HOW_TO_RUN.to_owned() }
         }
         Form::Topology => TextFile {
             name: result::file_name(topology, "topology", "csv"),

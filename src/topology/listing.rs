@@ -4,6 +4,7 @@ use super::{
     conditions::CollectiveRequest,
     dump::Pattern,
     model::Topology,
+    msccl, mscclpp,
     robust::{Damage, Damaged, Resynthesis, Variation},
     time::Clock,
     timeline::{Idle, Timeline},
@@ -320,6 +321,35 @@ pub fn dumped(all: &[(&Pattern, Option<f64>)], found_ns: Option<f64>) -> Listing
     best[4] = Entry::number(found_ns, |ns| format!("{ns:.2}"));
     rows.extend(found_ns.map(|_| best));
     Listing { columns: COLUMNS.to_vec(), rows }
+}
+
+/// What runs a schedule: for each kind of file which library, and how.
+pub fn runners() -> Listing {
+    const COLUMNS: [Column; 2] = [
+        Column::words("File", "what is saved"),
+        Column::words("What runs it", "which library reads the file, and how it is told"),
+    ];
+    let row = |name: &str, how: &str| vec![Entry::text(name), Entry::text(how)];
+    let rows = vec![row("MSCCL++ plan", mscclpp::HOW_TO_RUN), row("MSCCL XML", msccl::HOW_TO_RUN)];
+    Listing { columns: COLUMNS.to_vec(), rows }
+}
+
+/// The faults of a plan of MSCCL++, each with its place.
+pub fn plan_faults(of: &mscclpp::Verdict) -> Listing {
+    const COLUMNS: [Column; 5] = [
+        Column::words("Fault", "its kind"),
+        Column::numbers("GPU", "from 0; empty for the plan as a whole"),
+        Column::numbers("Thread block", "of the GPU, from 0"),
+        Column::numbers("Operation", "of the thread block, from 0; those within a pipeline follow it in the count"),
+        Column::words("What is wrong", "in words"),
+    ];
+    let number = |of: Option<u32>| Entry::number(of.map(f64::from), |number| number.to_string());
+    let row = |fault: &mscclpp::Fault| {
+        let place = [fault.gpu, fault.block, fault.operation].map(number);
+        let [gpu, block, operation] = place;
+        vec![Entry::text(fault.kind.name()), gpu, block, operation, Entry::text(fault.what.clone())]
+    };
+    Listing { columns: COLUMNS.to_vec(), rows: of.faults.iter().map(row).collect() }
 }
 
 /// A sentence about the end times under varying bandwidths.

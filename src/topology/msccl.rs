@@ -14,6 +14,11 @@ use std::collections::{BTreeSet, HashSet};
 use super::model::Topology;
 use crate::order::CompactCollect;
 
+/// What runs an algorithm, and how, in sentences.
+pub const HOW_TO_RUN: &str = "An algorithm of MSCCL. RCCL before ROCm 7.13: put it into a folder and set MSCCL_ALGO_DIR to \
+                              it, and RCCL_MSCCL_FORCE_ENABLE=1 where it is no MI300X. Later RCCL reads none and says \
+                              nothing of it. NCCL with MSCCL: MSCCL_XML_FILES=file.xml NCCL_ALGO=MSCCL,RING,TREE.";
+
 /// Whether a text begins like an algorithm of MSCCL.
 pub fn is_algorithm(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}').trim_start();
@@ -53,16 +58,21 @@ pub struct Refusal {
 /// The pairs of ranks that an algorithm connects without a link of the topology, as messages; or that the numbers of
 /// ranks differ.
 pub fn not_in(algo: &Algo, topology: &Topology) -> Vec<String> {
+    let blocks = (0_u32..).zip(&algo.gpus).flat_map(|(rank, gpu)| gpu.blocks.iter().map(move |block| (rank, block)));
+    let sends = blocks.filter_map(|(rank, block)| Some((rank, block.send? as u32)));
+    missing_links(algo.gpus.len(), sends, topology)
+}
+
+/// The pairs of ranks, sender and receiver, that are no link of the topology, as messages; or that the numbers of ranks
+/// differ.
+pub fn missing_links(ranks: usize, pairs: impl Iterator<Item = (u32, u32)>, topology: &Topology) -> Vec<String> {
     /// The number of pairs that are named.
     const MAX_NAMED: usize = 8;
-    let ranks = algo.gpus.len();
     if ranks != topology.nodes as usize {
         return vec![format!("it is for {ranks} ranks, and {} has {} nodes", topology.name, topology.nodes)];
     }
     let links: HashSet<(u32, u32)> = topology.links.iter().map(|link| (link.from, link.to)).collect();
-    let blocks = (0_u32..).zip(&algo.gpus).flat_map(|(rank, gpu)| gpu.blocks.iter().map(move |block| (rank, block)));
-    let sends = blocks.filter_map(|(rank, block)| Some((rank, block.send? as u32)));
-    let missing: BTreeSet<(u32, u32)> = sends.filter(|pair| !links.contains(pair)).compact_collect();
+    let missing: BTreeSet<(u32, u32)> = pairs.filter(|pair| !links.contains(pair)).compact_collect();
     let words =
         |(from, to): &(u32, u32)| format!("rank {from} sends to rank {to}, and {} has no link there", topology.name);
     let mut told: Vec<String> = missing.iter().take(MAX_NAMED).map(words).collect();

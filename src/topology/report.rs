@@ -40,6 +40,7 @@ const CRITICAL_PATH: Tab = Tab::new("critical-path", "Critical path");
 const UTILISATION: Tab = Tab::new("utilisation", "Utilisation");
 pub(super) const ROBUSTNESS: Tab = Tab::new("robustness", "Robustness");
 pub(super) const COMPARISON: Tab = Tab::new("comparison", "Comparison");
+pub(super) const RUN: Tab = Tab::new("run", "Run it");
 pub(super) const MACHINE: Tab = Tab::new("machine", "Machine");
 pub(super) const FILES: Tab = Tab::new("files", "Files");
 
@@ -71,7 +72,9 @@ pub fn report(material: TopologyReportInput<'_>, contents: &Contents) -> Result<
         None => (report.title, report.summary) = nothing,
     }
     if contents.deployables && shown.is_some() {
-        let written = [Form::Csv, Form::Msccl, Form::Topology].into_iter().filter_map(|form| study.export(form).ok());
+        let written = [Form::Csv, Form::Mscclpp, Form::Msccl, Form::Topology]
+            .into_iter()
+            .filter_map(|form| study.export(form).ok());
         let short = written.filter(|file| file.text.len() <= LONGEST);
         let section = Section { title: "Files".into(), files: short.collect(), ..Section::default() };
         report.sections.push(section.on(FILES));

@@ -79,6 +79,8 @@ pub enum Part {
     Conditions(Arc<Custom>, Option<u64>),
     /// An algorithm of MSCCL, with the result of running it: a sentence, or what is wrong.
     Algorithm(Result<String, super::msccl::Refusal>),
+    /// A plan of MSCCL++, with what running it shows.
+    Plan(super::mscclpp::Verdict),
 }
 
 /// The state of the workbench: the loaded files, the chosen topology, and the search.

@@ -5,12 +5,12 @@ use crate::support::real;
 use collectune::{
     collective::Collective,
     math::Stream,
+    schedule::synthesize::Method,
     topology::{
         conditions::CollectiveRequest,
         generate::{Kind, Recipe},
         mscclpp::{FaultKind, Plan, PlanInput, Verdict, WriteError, run_in_turns, verdict, write},
     },
-    schedule::synthesize::Method,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -99,7 +99,8 @@ fn every_plan_that_is_written_is_right() {
     for form in ["ring:4", "ring:5", "torus:4x4", "hypercube:3", "full:4", "full:8", "dgx1v", "mesh:3x3"] {
         for collective in [Collective::AllGather, Collective::ReduceScatter, Collective::AllReduce] {
             for chunks in [1, 2] {
-                let text = written(form, collective, chunks, None).unwrap_or_else(|why| panic!("{form} {collective}: {why}"));
+                let text =
+                    written(form, collective, chunks, None).unwrap_or_else(|why| panic!("{form} {collective}: {why}"));
                 let found = verdict(&text);
                 assert_eq!((found.faults, found.notes), (vec![], vec![]), "{form} {collective} {chunks}\n{text}");
             }
@@ -120,6 +121,12 @@ fn plans_have_the_operations_that_their_links_need() {
     let (operations, channels, scratch) = counts("full:4", Collective::AllGather);
     assert_eq!((operations, scratch), (vec![8, 5, 5], 0));
     assert!(channels.contains("[1,1,2,2,3,3]"), "{channels}");
+    let (operations, channels, scratch) = counts("ring:4:one-way", Collective::AllGather);
+    assert_eq!((operations, scratch), (vec![18], 0));
+    assert!(channels.contains("[1,3]"), "{channels}");
+    // Half of what goes round adds up in scratch.
+    let (operations, _, scratch) = counts("ring:4:one-way", Collective::AllReduce);
+    assert_eq!((operations, scratch), (vec![39], 3));
 }
 
 /// A plan with one change, drawn from a stream: an operation is dropped or swapped with the next, or a number is shifted.
@@ -135,7 +142,8 @@ fn changed(text: &str, stream: &mut Stream) -> String {
         0 => drop(operations.remove(at)),
         1 => operations.swap(at, at + 1),
         _ => {
-            let buffers: Vec<usize> = (0..operations.len()).filter(|at| operations[*at].get("src_buff").is_some()).collect();
+            let buffers: Vec<usize> =
+                (0..operations.len()).filter(|at| operations[*at].get("src_buff").is_some()).collect();
             let at = buffers[stream.below(buffers.len())];
             let key = ["src_buff", "dst_buff"][stream.below(2)];
             let index = &mut operations[at][key][0]["index"];
@@ -188,7 +196,9 @@ fn a_plan_between_nodes_uses_ports_there() {
 #[test]
 fn what_can_not_be_written_is_refused_with_a_remedy() {
     let refused = |form: &str, collective, chunks| written(form, collective, chunks, None).unwrap_err().to_string();
-    assert!(refused("ring:4", Collective::Broadcast, 1).contains("for all_gather, reduce_scatter and all_reduce one is"));
+    assert!(
+        refused("ring:4", Collective::Broadcast, 1).contains("for all_gather, reduce_scatter and all_reduce one is")
+    );
     let many = written("ring:8", Collective::AllGather, 64, None);
     assert!(many.as_ref().is_ok_and(|text| verdict(text).faults.is_empty()) || many.is_err(), "{many:?}");
 }

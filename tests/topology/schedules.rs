@@ -53,7 +53,13 @@ fn wanted(collective: Collective) -> CollectiveRequest {
 }
 
 /// Searches until it has nothing more to try, or for so many decisions.
-pub(crate) fn searched(topology: &Topology, wanted: &CollectiveRequest, method: Method, seed: u64, most: u64) -> (Search, Clock) {
+pub(crate) fn searched(
+    topology: &Topology,
+    wanted: &CollectiveRequest,
+    method: Method,
+    seed: u64,
+    most: u64,
+) -> (Search, Clock) {
     let (problem, clock) = wanted.problem(topology).unwrap();
     let mut search = Search::new(problem, method, seed);
     let mut spent = 0;

@@ -41,7 +41,7 @@ use crate::{
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune topology synthesize graph.csv --collective all_gather -o schedule.csv
-  collectune topology synthesize mesh:8x8 --collective all_reduce --chunk 4MiB -o algorithm.xml")]
+  collectune topology synthesize mesh:8x8 --collective all_reduce --chunk 4MiB -o mesh.plan.json")]
 pub(in crate::cli) struct Synthesize {
     /// A topology as CSV, or a form: mesh:4x4
     #[arg(value_name = "GRAPH")]
@@ -58,8 +58,8 @@ pub(in crate::cli) struct Synthesize {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     time_limit: Duration,
 
-    /// Save the schedule: .csv (a result file with times in ns), .json, .trace.json (Perfetto) or .xml (an algorithm of
-    /// MSCCL)
+    /// Save the schedule: .plan.json (an execution plan of MSCCL++), .csv (a result file with times in ns), .json,
+    /// .trace.json (Perfetto) or .xml (an algorithm of MSCCL, for RCCL before ROCm 7.13)
     #[arg(short, long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(output))]
     output: Option<(PathBuf, Form)>,
 
@@ -100,10 +100,16 @@ fn duration(text: &str) -> Result<Duration, String> {
 /// A file and the form that its name says.
 fn output(path: PathBuf) -> Result<(PathBuf, Form), String> {
     let lower = path.to_string_lossy().to_ascii_lowercase();
-    let form = [(".trace.json", Form::Perfetto), (".json", Form::Json), (".csv", Form::Csv), (".xml", Form::Msccl)];
+    let form = [
+        (".trace.json", Form::Perfetto),
+        (".plan.json", Form::Mscclpp),
+        (".json", Form::Json),
+        (".csv", Form::Csv),
+        (".xml", Form::Msccl),
+    ];
     let form = form.iter().find(|(extension, _)| lower.ends_with(extension));
     form.map(|(_, form)| (path, *form))
-        .ok_or_else(|| "the name of a schedule ends in .csv, .json, .trace.json or .xml".to_owned())
+        .ok_or_else(|| "the name of a schedule ends in .plan.json, .csv, .json, .trace.json or .xml".to_owned())
 }
 
 /// Decisions between two looks at the clock.
@@ -195,6 +201,9 @@ fn export(study: &Study, form: Form, path: &Path, what: &'static str) -> Result<
     let file = study.export(form)?;
     if study.topology().is_ok_and(|topology| topology.unit == Unit::Gb) && matches!(form, Form::Topology | Form::Csv) {
         terminal::say("note", &format!("{}: {}", files::name(path), file.note));
+    }
+    if matches!(form, Form::Mscclpp | Form::Msccl) {
+        terminal::say("note", &file.note);
     }
     save::save(what, path, file.text)
 }

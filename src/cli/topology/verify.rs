@@ -12,21 +12,23 @@ use crate::{
         error::{CliError, told},
         files, terminal,
     },
+    text::visible,
     topology::{
         model::{Topology, Unit},
-        msccl, result, study,
+        msccl, mscclpp, result, study,
     },
 };
 
 /// Check a schedule that somebody else made: durations, one chunk per link at a time, causality, completeness
 ///
 /// Reads the result files of TACOS, its forks and BEAN TACOS (`chunk`, `chunk:end:start` in ps, `chunk:start:end` in
-/// ns), and algorithms of MSCCL as XML, which are run. The exit code is 3 where something is wrong.
+/// ns), plans of MSCCL++ as JSON and algorithms of MSCCL as XML, which are run. The exit code is 3 where something is wrong.
 #[derive(Args)]
-#[command(after_help = "Example:
-  collectune topology verify schedule.csv --graph graph.csv")]
+#[command(after_help = "Examples:
+  collectune topology verify schedule.csv --graph graph.csv
+  collectune topology verify allreduce.json")]
 pub(in crate::cli) struct Verify {
-    /// A result file, or an algorithm of MSCCL
+    /// A result file, a plan of MSCCL++, or an algorithm of MSCCL
     #[arg(value_name = "RESULT")]
     result: PathBuf,
 
@@ -62,7 +64,11 @@ struct Checked {
 impl Verify {
     pub(super) fn run(self) -> Result<(), CliError> {
         let text = files::text(&self.result)?;
-        let checked = if text.trim_start().starts_with('<') { self.algorithm(&text)? } else { self.schedule(&text)? };
+        let checked = match () {
+            () if text.trim_start().starts_with('<') => self.algorithm(&text)?,
+            () if mscclpp::is_plan(&text) => self.plan(&text)?,
+            () => self.schedule(&text)?,
+        };
         if self.json {
             terminal::write_json(&checked)?;
         } else {
@@ -101,6 +107,33 @@ impl Verify {
             return Ok(None);
         };
         topology(path, &self.wanted, None).map(Some)
+    }
+
+    /// A plan of MSCCL++, run; with a graph, each pair of ranks between which it moves data has to be a link.
+    fn plan(&self, text: &str) -> Result<Checked, CliError> {
+        let why = ": a plan of MSCCL++ says itself what it computes, in chunks of any size";
+        arguments::refuse_unused(&["chunk", "chunks", "root", "conditions"], why)?;
+        let topology = self.graph()?;
+        if topology.is_none() {
+            arguments::refuse_unused(&["decimal"], " without --graph")?;
+        }
+        let verdict = mscclpp::verdict(text);
+        let mut faults = Vec::new();
+        let asked = self.wanted.collective.map(|asked| asked.name().replace('_', ""));
+        if let Some(asked) = asked.filter(|asked| *asked != verdict.collective) {
+            faults.push(format!("it is a plan of {}, and {asked} was asked for", visible(&verdict.collective)));
+        }
+        let missing =
+            |topology: &Topology| msccl::missing_links(verdict.ranks, verdict.pairs.iter().copied(), topology);
+        faults.extend(topology.iter().filter(|_| verdict.ranks > 0).flat_map(missing));
+        faults.extend(verdict.faults.iter().map(|fault| visible(&fault.to_string()).into_owned()));
+        terminal::say_notes(&verdict.notes);
+        let mut sentences = vec![verdict.sentence()];
+        if let Some(topology) = topology.filter(|_| faults.is_empty()) {
+            sentences.push(format!("Every pair of ranks between which it moves data is a link of {}.", topology.name));
+        }
+        let verified = faults.is_empty();
+        Ok(Checked { verified, dialect: "plan of MSCCL++".to_owned(), faults, sentences, ..Checked::default() })
     }
 
     /// An algorithm of MSCCL, run; with a graph, each pair of ranks that it connects has to be a link.

@@ -18,7 +18,7 @@ use crate::{
         export::Form as FileForm,
         layout, listing,
         network::{self, CutRequest, Network},
-        report::{COMPARISON, MACHINE, ROBUSTNESS},
+        report::{COMPARISON, MACHINE, ROBUSTNESS, RUN},
         robust,
         settings::Group,
         study::{self, Opened, Part, SearchStatus, Shown, Source, StudyError},
@@ -41,11 +41,12 @@ const BEFORE_DAMAGE: u32 = 4;
 /// The most faults of a dropped schedule that are listed.
 const MOST_LISTED: usize = 12;
 
-const FILES: [(&str, &str, FileForm); 5] = [
+const FILES: [(&str, &str, FileForm); 6] = [
+    ("plan", "Save MSCCL++ plan", FileForm::Mscclpp),
     ("csv", "Save result CSV", FileForm::Csv),
     ("json", "Save JSON", FileForm::Json),
     ("trace", "Save Perfetto trace", FileForm::Perfetto),
-    ("xml", "Save MSCCL XML", FileForm::Msccl),
+    ("xml", "Save MSCCL XML for older RCCL", FileForm::Msccl),
     ("topology", "Save topology CSV", FileForm::Topology),
 ];
 
@@ -451,6 +452,7 @@ impl Topology {
             let section = Section { title: "Dropped schedules".into(), text: dropped, ..Section::default() };
             sections.push(section.on(COMPARISON));
         }
+        sections.push(self.run_section());
         let dumped = self.dumped();
         if self.opened.machine.is_some() || dumped.is_some() {
             let mut section = Section::with_form(Group::Machine);
@@ -467,6 +469,21 @@ impl Topology {
             sections.push(section.on(MACHINE));
         }
         sections
+    }
+
+    /// What runs a schedule, and what is wrong with dropped plans.
+    fn run_section(&self) -> Section {
+        let mut section = Section { title: "Run it".into(), ..Section::default() };
+        section.tables.push(Exhibit::new("topology-run", "What runs a schedule", listing::runners()));
+        for (number, (name, verdict)) in request::of_kind(self.study.parts(), request::plan).enumerate() {
+            section.text.push(format!("{name}: {}", verdict.sentence()));
+            section.text.extend(verdict.notes.iter().cloned());
+            if !verdict.faults.is_empty() {
+                let id = format!("topology-plan-{}", number + 1);
+                section.tables.push(Exhibit::new(&id, &format!("Faults of {name}"), listing::plan_faults(verdict)));
+            }
+        }
+        section.on(RUN)
     }
 
     /// A table that compares the dumped rings and trees with the schedule.

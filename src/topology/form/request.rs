@@ -9,6 +9,7 @@ use crate::{
         conditions::{Custom, MOST_PAIRS, RequestError, read_custom},
         dump::Machine,
         model::Topology,
+        mscclpp::Verdict,
         study::{Part, StudyError},
     },
     workbench::WorkbenchError,
@@ -79,6 +80,10 @@ pub(super) fn topology(part: &Part) -> Option<&Topology> {
 
 pub(super) fn machine(part: &Part) -> Option<&Machine> {
     if let Part::Machine(machine) = part { Some(machine) } else { None }
+}
+
+pub(super) fn plan(part: &Part) -> Option<&Verdict> {
+    if let Part::Plan(verdict) = part { Some(verdict) } else { None }
 }
 
 /// The topology of a dropped schedule.

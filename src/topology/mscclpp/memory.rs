@@ -1,5 +1,7 @@
 //! The buffers of all ranks, in cells: parts of chunks, as small as thread blocks that share an operation need.
 
+use std::rc::Rc;
+
 use super::{
     order::Known,
     plan::{Buffer, Operation, Plan, Span},
@@ -22,7 +24,7 @@ pub(super) struct Access {
 pub(super) struct Cell {
     pub(super) content: Option<Content>,
     /// A packet, with what its sender knew.
-    pub(super) packet: Option<(Option<Content>, Known)>,
+    pub(super) packet: Option<(Option<Content>, Rc<Known>)>,
     pub(super) write: Option<Access>,
     pub(super) reads: Vec<Access>,
 }
@@ -131,7 +133,9 @@ impl<'a> Memory<'a> {
                 _ => return None,
             };
             let chunk = place / self.per_chunk;
-            if self.at((rank, Buffer::Output, place)).content.as_ref() != Some(&expected) && wrong.last() != Some(&chunk) {
+            if self.at((rank, Buffer::Output, place)).content.as_ref() != Some(&expected)
+                && wrong.last() != Some(&chunk)
+            {
                 wrong.push(chunk);
             }
         }

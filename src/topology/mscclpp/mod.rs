@@ -11,6 +11,8 @@ mod plan;
 mod run;
 mod write;
 
+use std::collections::BTreeSet;
+
 use crate::units::count;
 
 pub use self::{
@@ -19,6 +21,11 @@ pub use self::{
     run::{Run, run, run_in_turns},
     write::{PlanInput, WriteError, write},
 };
+
+/// What runs a plan, and how, in sentences.
+pub const HOW_TO_RUN: &str = "A plan for the executor of MSCCL++, for calls in place: load it with mscclpp.ExecutionPlan, or \
+                              register it in mscclpp.ExecutionPlanRegistry for programs that call NCCL. An interpreter ran \
+                              it here, and no GPU did.";
 
 /// Whether a text looks like an execution plan: JSON with GPUs that have thread blocks.
 pub fn is_plan(text: &str) -> bool {
@@ -35,6 +42,8 @@ pub struct Verdict {
     pub ranks: usize,
     /// The number of thread blocks of all ranks.
     pub blocks: usize,
+    /// The pairs of ranks between which it moves data, sender and receiver.
+    pub pairs: BTreeSet<(u32, u32)>,
     /// What is wrong: none for a plan that is right.
     pub faults: Vec<Fault>,
     /// What has to be known, a sentence each.
@@ -47,7 +56,10 @@ impl Verdict {
         let Self { collective, ranks, faults, .. } = self;
         let is = |kind: &[FaultKind]| faults.iter().any(|fault| kind.contains(&fault.kind));
         if faults.is_empty() {
-            return format!("It computes its {collective} on {}, in every order of execution.", count(*ranks as u64, "rank"));
+            return format!(
+                "It computes its {collective} on {}, in every order of execution.",
+                count(*ranks as u64, "rank")
+            );
         }
         let what = if is(&[FaultKind::Schema, FaultKind::Load, FaultKind::Limit, FaultKind::Bounds]) {
             "MSCCL++ does not run it".to_owned()
@@ -71,7 +83,8 @@ pub fn verdict(text: &str) -> Verdict {
         Ok(plan) => {
             let Run { faults, notes } = run(&plan);
             let blocks = plan.gpus.iter().map(|gpu| gpu.blocks.len()).sum();
-            Verdict { collective: plan.collective.clone(), ranks: plan.gpus.len(), blocks, faults, notes }
+            let (collective, pairs) = (plan.collective.clone(), plan.pairs());
+            Verdict { collective, ranks: plan.gpus.len(), blocks, pairs, faults, notes }
         }
     }
 }

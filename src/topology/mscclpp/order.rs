@@ -4,7 +4,8 @@
 //! barriers and packets. A relaxed signal says only that the peer runs: what it seems to order is kept apart.
 
 /// How many operations of each thread block are done, thread blocks of all ranks one after the other.
-type Clock = Vec<u32>;
+/// No thread block has more than 128, which MSCCL++ and the passes of a pipeline here see to.
+type Clock = Vec<u8>;
 
 /// What a thread block knows of all others.
 #[derive(Clone, Debug, Default)]
@@ -50,8 +51,8 @@ impl Known {
 
     /// Notes that the first operations of the thread block itself are done.
     pub(super) fn done(&mut self, own: usize, operations: usize) {
-        self.strict[own] = operations as u32;
-        self.loose[own] = operations as u32;
+        self.strict[own] = operations as u8;
+        self.loose[own] = operations as u8;
     }
 
     /// How many operations of a thread block are sure to be done.

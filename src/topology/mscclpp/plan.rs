@@ -1,5 +1,7 @@
 //! A plan as JSON has it, with its three levels of numbers resolved to ranks, channels and buffers.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::faults::{Fault, FaultKind};
@@ -128,7 +130,10 @@ pub(super) enum Kind {
     SemaphoreAcquire,
     SemaphoreRelease,
     /// Copies each source to each destination: `copy`, `put`, `get`, and puts that signal.
-    Copy { signals: bool, is_get: bool },
+    Copy {
+        signals: bool,
+        is_get: bool,
+    },
     /// The first source and all others are added; the sum goes to every destination.
     Reduce,
     /// Loads from all ranks of a switch, adds, and stores to all.
@@ -136,7 +141,10 @@ pub(super) enum Kind {
     /// Stores to all ranks of a switch.
     SwitchStore,
     /// Packets: the sources from `first_packet` on are packets, and so are the destinations from `first_sent` on.
-    Packets { first_packet: usize, first_sent: usize },
+    Packets {
+        first_packet: usize,
+        first_sent: usize,
+    },
 }
 
 impl Kind {
@@ -222,6 +230,22 @@ pub struct Plan {
     pub in_place: bool,
     /// The program of each GPU.
     pub gpus: Vec<Gpu>,
+}
+
+impl Plan {
+    /// The pairs of ranks between which operations move data, sender and receiver.
+    pub fn pairs(&self) -> BTreeSet<(u32, u32)> {
+        let mut pairs = BTreeSet::new();
+        for (rank, gpu) in (0..).zip(&self.gpus) {
+            for operation in gpu.blocks.iter().flat_map(|block| &block.operations) {
+                let ranks = |spans: &[Span]| spans.iter().flat_map(|span| span.ranks.clone()).collect::<Vec<_>>();
+                pairs.extend(ranks(&operation.sources).into_iter().map(|from| (from, rank)));
+                pairs.extend(ranks(&operation.destinations).into_iter().map(|to| (rank, to)));
+            }
+        }
+        pairs.retain(|(from, to)| from != to);
+        pairs
+    }
 }
 
 /// Where a fault is found.
@@ -346,7 +370,11 @@ impl Plan {
         }
         let gpus = reader.list(whole, &json, "gpus", true);
         if gpus.len() > MOST_GPUS {
-            reader.say(whole, FaultKind::Limit, format!("it has {} GPUs, and at most {MOST_GPUS} are run here", gpus.len()));
+            reader.say(
+                whole,
+                FaultKind::Limit,
+                format!("it has {} GPUs, and at most {MOST_GPUS} are run here", gpus.len()),
+            );
             return Err(reader.faults);
         }
         let mut made: Vec<Gpu> = gpus.iter().zip(0..).map(|(gpu, rank)| reader.gpu(gpu, rank, gpus.len())).collect();
@@ -393,10 +421,8 @@ impl Reader {
                     for group in self.list(place, channel, "rank_groups", true) {
                         let ranks = self.numbers(place, group, "ranks", ranks);
                         let ranks: Vec<u32> = ranks.into_iter().map(|rank| rank as u32).collect();
-                        if ranks.contains(&rank)
-                            && let Some(buffer) = buffer
-                        {
-                            gpu.switches.push(SwitchChannel { buffer, ranks });
+                        if ranks.contains(&rank) {
+                            gpu.switches.push(SwitchChannel { buffer: buffer.unwrap_or(Buffer::Scratch), ranks });
                         }
                     }
                 }
@@ -494,7 +520,11 @@ impl Reader {
                 match kind {
                     Some(kind) => own.remotes[kind as usize].extend(numbers),
                     None => {
-                        self.say(place, FaultKind::Load, format!("there is no access_channel_type \"{}\"", excerpt(word)));
+                        self.say(
+                            place,
+                            FaultKind::Load,
+                            format!("there is no access_channel_type \"{}\"", excerpt(word)),
+                        );
                     }
                 }
             }

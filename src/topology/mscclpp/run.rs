@@ -1,7 +1,10 @@
 //! Runs a plan once, and says whether it is right in every order of execution: clocks ([`super::order`]) tell what another
 //! order could change.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    rc::Rc,
+};
 
 use super::{
     faults::{Fault, FaultKind},
@@ -11,8 +14,8 @@ use super::{
 };
 use crate::{math::Stream, units::first_of};
 
-/// More thread blocks times operations are not run.
-const MOST_WORK: usize = 1 << 24;
+/// More thread blocks times operations are not run: each operation may keep two bytes for each thread block.
+const MOST_WORK: usize = 1 << 27;
 /// More cells of buffers are not run.
 const MOST_CELLS: usize = 1 << 22;
 
@@ -26,7 +29,7 @@ pub struct Run {
 }
 
 /// What is known where a signal comes from, and whether it is relaxed.
-type Message = (Known, bool);
+type Message = (Rc<Known>, bool);
 
 struct Machine<'a> {
     plan: &'a Plan,
@@ -45,7 +48,7 @@ struct Machine<'a> {
     /// Signals that were not waited for yet, at each end of the channels of each rank.
     signals: Vec<Vec<VecDeque<Message>>>,
     /// Releases of each semaphore of each rank that were not acquired; `None` for what it begins with.
-    releases: Vec<Vec<VecDeque<Option<Known>>>>,
+    releases: Vec<Vec<VecDeque<Option<Rc<Known>>>>>,
     /// The thread blocks that stand at a barrier, by rank and number.
     meeting: BTreeMap<(usize, usize), Vec<usize>>,
     /// The last operation of a thread block that accesses user buffers of another rank.
@@ -75,9 +78,8 @@ pub fn run_in_turns(plan: &Plan, seed: Option<u64>) -> Run {
     let (count, operations) = (blocks.clone().count(), blocks.map(|block| block.operations.len()).sum::<usize>());
     let chunks: usize = plan.gpus.iter().flat_map(|gpu| gpu.chunks).map(|chunks| chunks as usize).sum();
     if count.saturating_mul(operations.max(count)) > MOST_WORK || chunks.saturating_mul(12) > MOST_CELLS {
-        let why = format!(
-            "{count} thread blocks with {operations} operations on {chunks} chunks are more than are run here"
-        );
+        let why =
+            format!("{count} thread blocks with {operations} operations on {chunks} chunks are more than are run here");
         return Run { faults: vec![Fault::of_plan(FaultKind::Unchecked, why)], notes: Vec::new() };
     }
     let mut machine = Machine::new(plan);
@@ -118,9 +120,8 @@ impl Found {
 impl<'a> Machine<'a> {
     fn new(plan: &'a Plan) -> Self {
         let ranks = plan.gpus.len();
-        let places: Vec<(usize, usize)> = (0..ranks)
-            .flat_map(|rank| (0..plan.gpus[rank].blocks.len()).map(move |block| (rank, block)))
-            .collect();
+        let places: Vec<(usize, usize)> =
+            (0..ranks).flat_map(|rank| (0..plan.gpus[rank].blocks.len()).map(move |block| (rank, block))).collect();
         let count = places.len();
         let begin = |begin: &u32| (0..(*begin).min(1 << 10)).map(|_| None).collect();
         Self {
@@ -219,8 +220,9 @@ impl<'a> Machine<'a> {
             }
             Kind::SemaphoreRelease => {
                 self.check_accesses_end(block, operation);
+                let known = Rc::new(self.known[block].clone());
                 for semaphore in &operation.semaphores {
-                    self.releases[rank][*semaphore].push_back(Some(self.known[block].clone()));
+                    self.releases[rank][*semaphore].push_back(Some(Rc::clone(&known)));
                 }
             }
             Kind::Copy { .. } | Kind::Reduce | Kind::SwitchReduce | Kind::SwitchStore | Kind::Packets { .. } => {
@@ -283,9 +285,10 @@ impl<'a> Machine<'a> {
 
     fn signal_now(&mut self, block: usize, operation: &Operation, is_relaxed: bool) {
         let rank = self.places[block].0;
+        let known = Rc::new(self.known[block].clone());
         for end in &operation.channels {
             let end = self.plan.gpus[rank].ends[*end];
-            self.signals[end.peer as usize][end.other].push_back((self.known[block].clone(), is_relaxed));
+            self.signals[end.peer as usize][end.other].push_back((Rc::clone(&known), is_relaxed));
         }
     }
 
@@ -423,9 +426,10 @@ impl<'a> Machine<'a> {
         // What the sender reads is read before the packet is there.
         let mut known = self.known[block].clone();
         known.done(block, self.next[block] + 1);
+        let known = Rc::new(known);
         for rank in &span.ranks {
             let cell = self.memory.at((*rank as usize, span.buffer, place));
-            if cell.packet.replace((content.clone(), known.clone())).is_some() {
+            if cell.packet.replace((content.clone(), Rc::clone(&known))).is_some() {
                 let chunk = place / self.memory.per_chunk;
                 let what = format!(
                     "{} writes a second packet to chunk {chunk} of {} on GPU {rank} in one launch",
@@ -460,8 +464,7 @@ impl<'a> Machine<'a> {
         }
         let now = Access { block, operation: self.next[block], barriers: self.barriers[block] };
         let cell = self.memory.at((rank, span.buffer, place));
-        let earlier: Vec<Access> =
-            cell.write.iter().chain(cell.reads.iter().filter(|_| is_write)).copied().collect();
+        let earlier: Vec<Access> = cell.write.iter().chain(cell.reads.iter().filter(|_| is_write)).copied().collect();
         if is_write {
             (cell.write, cell.reads) = (Some(now), Vec::new());
         } else {

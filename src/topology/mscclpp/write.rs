@@ -559,8 +559,7 @@ impl Draft {
             }
             let types = [ChannelType::Memory, ChannelType::Port];
             let of_types = |make: &dyn Fn(usize, &str) -> Option<String>| -> String {
-                let made: Vec<String> =
-                    types.iter().filter_map(|kind| make(*kind as usize, kind.word())).collect();
+                let made: Vec<String> = types.iter().filter_map(|kind| make(*kind as usize, kind.word())).collect();
                 made.join(", ")
             };
             let numbers = |all: &mut dyn Iterator<Item = usize>| -> String {
@@ -576,7 +575,8 @@ impl Draft {
                 });
                 let refs = of_types(&|kind, word| {
                     let before = if kind == 0 { 0 } else { remotes[0].len() };
-                    let place = |of: &(usize, Buffer)| Some(before + remotes[kind].iter().position(|known| known == of)?);
+                    let place =
+                        |of: &(usize, Buffer)| Some(before + remotes[kind].iter().position(|known| known == of)?);
                     let ids = numbers(&mut program.remotes[kind].iter().filter_map(place));
                     let is_there = !program.remotes[kind].is_empty();
                     is_there.then(|| format!("{{\"access_channel_type\": \"{word}\", \"remote_buffer_ids\": [{ids}]}}"))

@@ -85,7 +85,7 @@ pub const fn words(workbench: Workbench) -> WorkbenchWords {
             lead: "Drop a link graph, or the topology dump of NCCL or RCCL, and see a schedule of a collective for it, \
                    how far it can be from the best possible one, and why.",
             reads: "Reads topologies as CSV, NCCL_TOPO_DUMP_FILE and NCCL_GRAPH_DUMP_FILE as XML, schedules as CSV, \
-                    algorithms of MSCCL as XML, and conditions of a collective as JSON. The example is generated, not measured.",
+                    plans of MSCCL++ and conditions of a collective as JSON, and algorithms of MSCCL as XML. The example is generated, not measured.",
             example: "This is the example: a generated graph. Drop your own to replace it.",
             made: "This is the example: a generated graph. Drop your own to replace it.",
             doing: "Synthesizing",

@@ -86,7 +86,7 @@ fn a_dropped_graph_gets_a_verified_schedule() {
     assert_eq!(transfers.count(), 20, "{saved}");
     let trace: Value = serde_json::from_slice(&page.download(|| page.save_from_menu("Save Perfetto"))).unwrap();
     assert!(trace.as_array().or(trace["traceEvents"].as_array()).is_some_and(|events| events.len() > 20));
-    let algorithm = String::from_utf8(page.download(|| page.save_from_menu("Save MSCCL XML"))).unwrap();
+    let algorithm = String::from_utf8(page.download(|| page.save_from_menu("Save MSCCL XML for older RCCL"))).unwrap();
     assert!(algorithm.contains("<algo") && algorithm.contains("coll=\"allgather\""), "{algorithm}");
 
     // What was saved is a schedule of this graph, and stands beside it.
@@ -517,7 +517,7 @@ fn conditions_of_ones_own_and_several_chunks_are_asked_for() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn an_algorithm_that_was_saved_is_run_again() {
     let page = ring();
-    let algorithm = String::from_utf8(page.download(|| page.save_from_menu("Save MSCCL XML"))).unwrap();
+    let algorithm = String::from_utf8(page.download(|| page.save_from_menu("Save MSCCL XML for older RCCL"))).unwrap();
     // What is not received is not there when the next step reads it; its sender need not wait for it.
     let unread = algorithm.replacen("type=\"r\"", "type=\"nop\"", 1);
     page.drop_files(&[("fine.xml", algorithm.as_bytes()), ("unread.xml", unread.as_bytes())]);
@@ -526,6 +526,31 @@ fn an_algorithm_that_was_saved_is_run_again() {
     page.wait_for_text("fine.xml: It computes its allgather on 5 ranks and never stands still.");
     page.wait_for_text("unread.xml: It does not compute its allgather");
     page.wait_for_text("reads what was never written");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_plan_that_was_saved_is_run_and_its_faults_are_listed() {
+    let page = ring();
+    let plan = String::from_utf8(page.download(|| page.save_from_menu("Save MSCCL++ plan"))).unwrap();
+    assert!(plan.contains("\"collective\": \"allgather\""), "{plan}");
+    // A signal that never comes, and a name that is markup.
+    let stands = plan.replacen("{\"name\": \"signal\"", "{\"name\": \"rlxwait\"", 1);
+    let hostile = plan.replacen("\"nop\"", "\"<img src=x onerror=alert(1)>\"", 1);
+    page.drop_files(&[
+        ("fine.json", plan.as_bytes()),
+        ("stands.json", stands.as_bytes()),
+        ("hostile.json", hostile.as_bytes()),
+    ]);
+    page.wait_until_idle();
+    page.show("Run it");
+    page.wait_for_text("fine.json: It computes its allgather on 5 ranks, in every order of execution.");
+    page.wait_for_text("stands.json: It stands still");
+    page.wait_for_text("hostile.json: MSCCL++ does not run it");
+    page.wait_for_text("there is no operation \"<img src=x onerror=alert(1)>\"");
+    assert!(page.rows("Faults of stands.json") > 0);
+    assert_eq!(page.rows("What runs a schedule"), 2);
     page.assert_clean();
 }
 

@@ -249,7 +249,7 @@ fn bad_input_is_told_with_its_place() {
     refused(&["topology", "synthesize", "ring:5", "--latency=-1"], 2, "--latency");
     refused(&["topology", "synthesize", "ring:5", "--bandwidth", "0"], 1, "bandwidth is not above zero");
     refused(&["topology", "synthesize", "ring:5", "--rate", "gfx950"], 2, "write gfx950=76.8");
-    refused(&["topology", "synthesize", "ring:5", "-o", "schedule.txt"], 2, "ends in .csv, .json, .trace.json or .xml");
+    refused(&["topology", "synthesize", "ring:5", "-o", "schedule.txt"], 2, "ends in .plan.json, .csv, .json, .trace.json or .xml");
     let own = file("own.json", r#"{"chunks": [0], "preconditions": {"9": [0]}, "postconditions": {"1": [0]}}"#);
     refused(
         &["topology", "synthesize", "ring:5", "--conditions", &own],
@@ -320,4 +320,35 @@ fn a_dump_of_machines_is_joined() {
     assert!(faster["time_ns"].as_f64() < usual["time_ns"].as_f64(), "{faster} {usual}");
     let said = ended(&collectune(&["report", &dump, "--choices", "machines=2&limit=1"]), 0);
     assert!(said.contains("GPUs and their ports"), "{said}");
+}
+
+#[test]
+fn a_plan_of_mscclpp_is_saved_and_judged() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("dgx.plan.json").display().to_string();
+    let output = collectune(&["topology", "synthesize", "dgx1v", "--collective", "all_reduce", "-o", &path]);
+    assert!(text(&output.stderr).contains("A plan for the executor of MSCCL++"), "{}", text(&output.stderr));
+    let said = ended(&collectune(&["topology", "verify", &path, "--graph", "dgx1v"]), 0);
+    assert_eq!(
+        said,
+        "It computes its allreduce on 8 ranks, in every order of execution.\n\
+         Every pair of ranks between which it moves data is a link of dgx1v.\n"
+    );
+    let found = json(&["topology", "verify", &path, "--json"]);
+    assert_eq!((found["verified"].as_bool(), found["dialect"].as_str()), (Some(true), Some("plan of MSCCL++")));
+    let elsewhere = ended(&collectune(&["topology", "verify", &path, "--graph", "full:4"]), 3);
+    assert!(elsewhere.contains("it is for 8 ranks, and full:4 has 4 nodes"), "{elsewhere}");
+    let ring = ended(&collectune(&["topology", "verify", &path, "--graph", "ring:8"]), 3);
+    assert!(ring.contains("and ring:8 has no link there"), "{ring}");
+    let plan = std::fs::read_to_string(&path).unwrap();
+    let wrong = write(&folder, "wrong.json", plan.replacen("\"name\": \"wait\"", "\"name\": \"nop\"", 1));
+    let said = ended(&collectune(&["topology", "verify", &wrong]), 3);
+    assert!(said.starts_with("It does not") && said.contains("- gpu 0, thread block 0, operation"), "{said}");
+    refused(&["topology", "verify", &path, "--chunks", "2"], 1, "a plan of MSCCL++ says itself what it computes");
+    let broadcast = folder.path().join("b.plan.json").display().to_string();
+    refused(
+        &["topology", "synthesize", "ring:4", "--collective", "broadcast", "-o", &broadcast],
+        1,
+        "no plan of MSCCL++ is written for this collective",
+    );
 }

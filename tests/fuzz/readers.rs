@@ -171,6 +171,7 @@ pub fn not_understood() -> Vec<String> {
             "topologies",
             "results",
             "dumps",
+            "plans",
             "algorithms",
             "conditions",
             "any",
@@ -251,6 +252,11 @@ pub const READERS: &[Reader] = &[
     Reader { name: "topologies", read: topologies::topologies, samples: samples!(texts(topologies::topology_files())) },
     Reader { name: "results", read: topologies::results, samples: samples!(texts(topologies::result_files())) },
     Reader { name: "dumps", read: topologies::dumps, samples: samples!(texts(topologies::dump_files())) },
+    Reader {
+        name: "plans",
+        read: topologies::plans,
+        samples: samples!(topologies::plan_files().into_iter().map(String::into_bytes).collect()),
+    },
     Reader {
         name: "algorithms",
         read: topologies::algorithms,

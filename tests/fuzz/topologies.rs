@@ -15,7 +15,7 @@ use collectune::{
         generate::{Kind, Recipe},
         layout,
         model::{Topology, Unit},
-        msccl, read, result, study,
+        msccl, mscclpp, read, result, study,
     },
     workbench::{AttachmentKind, ReportContext, WorkbenchAnswer, WorkbenchQuestion},
 };
@@ -111,6 +111,13 @@ pub fn algorithms(bytes: &[u8]) {
     let _ = msccl::verdict(&algo);
 }
 
+/// Plans of MSCCL++, which are run.
+pub fn plans(bytes: &[u8]) {
+    known(bytes);
+    let found = mscclpp::verdict(&String::from_utf8_lossy(bytes));
+    assert!(!found.sentence().is_empty());
+}
+
 /// Conditions, as a search takes them.
 pub fn conditions(bytes: &[u8]) {
     known(bytes);
@@ -174,15 +181,27 @@ pub fn dump_files() -> [&'static str; 3] {
 }
 
 /// An exported algorithm, and a short one by hand.
+/// A small plan for each collective.
+pub fn plan_files() -> Vec<String> {
+    saved("plan", &[Collective::AllGather, Collective::AllReduce, Collective::ReduceScatter])
+}
+
 pub fn algorithm_files() -> Vec<String> {
     let by_hand = "<algo name=\"t\" proto=\"Simple\" nchannels=\"1\" nchunksperloop=\"2\" ngpus=\"2\" coll=\"allgather\" inplace=\"1\" outofplace=\"0\" minBytes=\"0\" maxBytes=\"0\"><gpu id=\"0\" i_chunks=\"0\" o_chunks=\"2\" s_chunks=\"0\"><tb id=\"0\" send=\"1\" recv=\"1\" chan=\"0\"><step s=\"0\" type=\"s\" srcbuf=\"o\" srcoff=\"0\" dstbuf=\"o\" dstoff=\"0\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/><step s=\"1\" type=\"r\" srcbuf=\"o\" srcoff=\"1\" dstbuf=\"o\" dstoff=\"1\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/></tb></gpu><gpu id=\"1\" i_chunks=\"0\" o_chunks=\"2\" s_chunks=\"0\"><tb id=\"0\" send=\"0\" recv=\"0\" chan=\"0\"><step s=\"0\" type=\"r\" srcbuf=\"o\" srcoff=\"0\" dstbuf=\"o\" dstoff=\"0\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/><step s=\"1\" type=\"s\" srcbuf=\"o\" srcoff=\"1\" dstbuf=\"o\" dstoff=\"1\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/></tb></gpu></algo>";
     let mut all = vec![by_hand.to_owned()];
-    for collective in [Collective::AllGather, Collective::AllReduce, Collective::AllToAll] {
+    all.extend(saved("xml", &[Collective::AllGather, Collective::AllReduce, Collective::AllToAll]));
+    all
+}
+
+/// Schedules of a ring as files of a kind.
+fn saved(kind: &str, collectives: &[Collective]) -> Vec<String> {
+    let mut all = Vec::new();
+    for collective in collectives {
         let mut studies = Studies::default();
         let choices = Choices::parse(&format!("#graph=ring&ring=3&limit=0.1&collective={}", collective.name()));
         let ask = WorkbenchQuestion::Choose(choices);
         let _ = studies.answer(Workbench::Topology, ask, ReportContext::default(), &mut Silent);
-        let ask = WorkbenchQuestion::Save("xml".to_owned());
+        let ask = WorkbenchQuestion::Save(kind.to_owned());
         if let Ok(WorkbenchAnswer::File(file)) =
             studies.answer(Workbench::Topology, ask, ReportContext::default(), &mut Silent)
         {

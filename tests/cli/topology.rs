@@ -249,7 +249,11 @@ fn bad_input_is_told_with_its_place() {
     refused(&["topology", "synthesize", "ring:5", "--latency=-1"], 2, "--latency");
     refused(&["topology", "synthesize", "ring:5", "--bandwidth", "0"], 1, "bandwidth is not above zero");
     refused(&["topology", "synthesize", "ring:5", "--rate", "gfx950"], 2, "write gfx950=76.8");
-    refused(&["topology", "synthesize", "ring:5", "-o", "schedule.txt"], 2, "ends in .plan.json, .csv, .json, .trace.json or .xml");
+    refused(
+        &["topology", "synthesize", "ring:5", "-o", "schedule.txt"],
+        2,
+        "ends in .plan.json, .csv, .json, .trace.json or .xml",
+    );
     let own = file("own.json", r#"{"chunks": [0], "preconditions": {"9": [0]}, "postconditions": {"1": [0]}}"#);
     refused(
         &["topology", "synthesize", "ring:5", "--conditions", &own],
@@ -289,7 +293,7 @@ fn a_report_of_links_comes_in_every_form() {
     let said = ended(&collectune(&["report", &ring, "--choices", "collective=all_reduce&cut=0-1,1-0"]), 0);
     assert!(said.contains("Without the links between 0 and 1"), "{said}");
     let said = ended(&collectune(&["report", "mesh:3x3", "--no-tuner-files"]), 0);
-    assert!(said.contains("# all_gather over mesh:3x3 in 80.125 µs") && !said.contains("MSCCL"), "{said}");
+    assert!(said.contains("# all_gather over mesh:3x3 in 80.125 µs") && !said.contains("<algo"), "{said}");
     refused(&["report", "mesh:3xq"], 1, "is no topology");
     refused(&["report", &ring, "--choices", "cut=0-2"], 1, "is not a link of this graph");
 

@@ -452,7 +452,7 @@ impl Topology {
             let section = Section { title: "Dropped schedules".into(), text: dropped, ..Section::default() };
             sections.push(section.on(COMPARISON));
         }
-        sections.push(self.run_section(contents));
+        sections.push(self.run_section());
         let dumped = self.dumped();
         if self.opened.machine.is_some() || dumped.is_some() {
             let mut section = Section::with_form(Group::Machine);
@@ -472,11 +472,9 @@ impl Topology {
     }
 
     /// What runs a schedule, and what is wrong with dropped plans.
-    fn run_section(&self, contents: &Contents) -> Section {
+    fn run_section(&self) -> Section {
         let mut section = Section { title: "Run it".into(), ..Section::default() };
-        if contents.deployables {
-            section.tables.push(Exhibit::new("topology-run", "What runs a schedule", listing::runners()));
-        }
+        section.tables.push(Exhibit::new("topology-run", "What runs a schedule", listing::runners()));
         for (number, (name, verdict)) in request::of_kind(self.study.parts(), request::plan).enumerate() {
             section.text.push(format!("{name}: {}", verdict.sentence()));
             section.text.extend(verdict.notes.iter().cloned());

@@ -11,8 +11,6 @@ mod plan;
 mod run;
 mod write;
 
-use std::collections::BTreeSet;
-
 use crate::units::count;
 
 pub use self::{
@@ -42,8 +40,8 @@ pub struct Verdict {
     pub ranks: usize,
     /// The number of thread blocks of all ranks.
     pub blocks: usize,
-    /// The pairs of ranks between which it moves data, sender and receiver.
-    pub pairs: BTreeSet<(u32, u32)>,
+    /// The pairs of ranks between which it moves data, sender and receiver, ascending.
+    pub pairs: Vec<(u32, u32)>,
     /// What is wrong: none for a plan that is right.
     pub faults: Vec<Fault>,
     /// What has to be known, a sentence each.

@@ -1,7 +1,5 @@
 //! A plan as JSON has it, with its three levels of numbers resolved to ranks, channels and buffers.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::faults::{Fault, FaultKind};
@@ -234,8 +232,8 @@ pub struct Plan {
 
 impl Plan {
     /// The pairs of ranks between which operations move data, sender and receiver.
-    pub fn pairs(&self) -> BTreeSet<(u32, u32)> {
-        let mut pairs = BTreeSet::new();
+    pub fn pairs(&self) -> Vec<(u32, u32)> {
+        let mut pairs = Vec::new();
         for (rank, gpu) in (0..).zip(&self.gpus) {
             for operation in gpu.blocks.iter().flat_map(|block| &block.operations) {
                 let ranks = |spans: &[Span]| spans.iter().flat_map(|span| span.ranks.clone()).collect::<Vec<_>>();
@@ -244,6 +242,8 @@ impl Plan {
             }
         }
         pairs.retain(|(from, to)| from != to);
+        pairs.sort_by_cached_key(|(from, to)| u64::from(*from) << 32 | u64::from(*to));
+        pairs.dedup();
         pairs
     }
 }

@@ -1,16 +1,13 @@
 //! Runs a plan once, and says whether it is right in every order of execution: clocks ([`super::order`]) tell what another
 //! order could change.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    rc::Rc,
-};
+use std::{collections::VecDeque, rc::Rc};
 
 use super::{
     faults::{Fault, FaultKind},
     memory::{Access, Content, Memory, add},
     order::{Known, Order},
-    plan::{Buffer, Kind, MOST_FAULTS, Operation, Plan, Span},
+    plan::{Buffer, Kind, MOST_FAULTS, MOST_SEMAPHORES, Operation, Plan, Span},
 };
 use crate::{math::Stream, units::first_of};
 
@@ -49,10 +46,10 @@ struct Machine<'a> {
     signals: Vec<Vec<VecDeque<Message>>>,
     /// Releases of each semaphore of each rank that were not acquired; `None` for what it begins with.
     releases: Vec<Vec<VecDeque<Option<Rc<Known>>>>>,
-    /// The thread blocks that stand at a barrier, by rank and number.
-    meeting: BTreeMap<(usize, usize), Vec<usize>>,
-    /// The last operation of a thread block that accesses user buffers of another rank.
-    abroad: BTreeMap<(usize, usize), usize>,
+    /// The thread blocks that stand at each barrier, those of a rank after those of the ranks before.
+    meeting: Vec<Vec<usize>>,
+    /// Of each thread block the other ranks whose user buffers it accesses, each with the last operation that does.
+    abroad: Vec<Vec<(usize, usize)>>,
     found: Found,
 }
 
@@ -60,8 +57,9 @@ struct Machine<'a> {
 #[derive(Default)]
 struct Found {
     run: Run,
-    said: BTreeSet<(FaultKind, usize, usize, usize)>,
-    relaxed: BTreeSet<(usize, usize)>,
+    said: Vec<(FaultKind, usize, usize, usize)>,
+    /// The ranks whose buffers others access in an order that only relaxed signals give, each with the first of those.
+    relaxed: Vec<(usize, usize)>,
 }
 
 /// Runs a plan.
@@ -99,16 +97,22 @@ impl Found {
             FaultKind::Data => (kind, gpu, block, operation as usize),
             _ => (kind, gpu, block, other),
         };
-        if self.said.insert(place) && self.run.faults.len() < MOST_FAULTS {
+        if self.run.faults.len() < MOST_FAULTS && !self.said.contains(&place) {
+            self.said.push(place);
             let (gpu, block) = (Some(gpu as u32), Some(block as u32));
             self.run.faults.push(Fault { kind, gpu, block, operation: Some(operation), what });
         }
     }
 
+    fn relaxed(&mut self, owner: usize, by: usize) {
+        if !self.relaxed.iter().any(|(known, _)| *known == owner) {
+            self.relaxed.push((owner, by));
+        }
+    }
+
     fn finish(mut self) -> Run {
-        let pairs: Vec<(usize, usize)> = self.relaxed.into_iter().collect();
-        if !pairs.is_empty() {
-            let of = first_of(4, &pairs, |(from, to)| format!("of GPU {from} by GPU {to}"));
+        if !self.relaxed.is_empty() {
+            let of = first_of(4, &self.relaxed, |(from, to)| format!("of GPU {from} by GPU {to}"));
             self.run.notes.push(format!(
                 "Accesses to buffers {of} are ordered by relaxed signals alone, which MSCCL++ does not promise to order data."
             ));
@@ -136,8 +140,8 @@ impl<'a> Machine<'a> {
             answered: 0,
             signals: plan.gpus.iter().map(|gpu| vec![VecDeque::new(); gpu.ends.len()]).collect(),
             releases: plan.gpus.iter().map(|gpu| gpu.semaphores.iter().map(begin).collect()).collect(),
-            meeting: BTreeMap::new(),
-            abroad: BTreeMap::new(),
+            meeting: vec![Vec::new(); ranks * MOST_SEMAPHORES],
+            abroad: vec![Vec::new(); count],
             found: Found::default(),
         }
     }
@@ -248,7 +252,7 @@ impl<'a> Machine<'a> {
     /// Stands at a barrier; the last one that comes lets all go on.
     fn meet(&mut self, block: usize, operation: &Operation) -> bool {
         let (id, of) = operation.barrier;
-        let standing = self.meeting.entry((self.places[block].0, id)).or_default();
+        let standing = &mut self.meeting[self.places[block].0 * MOST_SEMAPHORES + id];
         if !standing.contains(&block) {
             standing.push(block);
         }
@@ -460,7 +464,11 @@ impl<'a> Machine<'a> {
                 );
                 self.fault(FaultKind::Early, block, operation, rank, what);
             }
-            self.abroad.insert((rank, block), self.next[block]);
+            let now = self.next[block];
+            match self.abroad[block].iter_mut().find(|(known, _)| *known == rank) {
+                Some((_, last)) => *last = now,
+                None => self.abroad[block].push((rank, now)),
+            }
         }
         let now = Access { block, operation: self.next[block], barriers: self.barriers[block] };
         let cell = self.memory.at((rank, span.buffer, place));
@@ -491,7 +499,7 @@ impl<'a> Machine<'a> {
             match self.known[block].order(before.block, before.operation) {
                 Order::Before => {}
                 Order::Relaxed => {
-                    self.found.relaxed.insert((rank, own));
+                    self.found.relaxed(rank, own);
                 }
                 Order::None => {
                     let what = format!(
@@ -509,14 +517,15 @@ impl<'a> Machine<'a> {
 
     /// A rank must not end while others may still access its user buffers.
     fn check_ends(&mut self) {
-        for ((owner, block), at) in std::mem::take(&mut self.abroad) {
+        let abroad = std::mem::take(&mut self.abroad).into_iter().enumerate();
+        for (block, (owner, at)) in abroad.flat_map(|(block, of)| of.into_iter().map(move |of| (block, of))) {
             let ends = (0..self.places.len()).filter(|other| self.places[*other].0 == owner);
             let orders: Vec<Order> = ends.map(|end| self.known[end].order(block, at)).collect();
             if orders.contains(&Order::Before) {
                 continue;
             }
             if orders.contains(&Order::Relaxed) {
-                self.found.relaxed.insert((owner, self.places[block].0));
+                self.found.relaxed(owner, self.places[block].0);
                 continue;
             }
             let operation = &self.operations(block)[at];

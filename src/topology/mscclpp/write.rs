@@ -5,8 +5,6 @@
 //! wait uses up a signal; it counts the signals of the link up to the one that brings what it needs. A reduction goes
 //! through scratch: a child puts its sum there, and the parent adds it to its own.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::{
     faults::Fault,
     plan::{Buffer, ChannelType, MOST_CHANNELS, MOST_OPERATION_CHANNELS, MOST_OPERATIONS, MOST_SEMAPHORES},
@@ -101,7 +99,7 @@ struct Lane {
 type PutAt = (usize, usize);
 
 /// What a thread block does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 enum Step {
     /// Adds what others sent of a chunk that ends here.
     Reduce(u32),
@@ -127,7 +125,8 @@ pub fn write(input: &PlanInput<'_>) -> Result<String, WriteError> {
         let draft = Draft::new(input, &parts, merges)?;
         let programs = draft.programs();
         let long = |lane: &usize| programs[*lane].operations.len() > MOST_OPERATIONS;
-        let over: BTreeSet<usize> = (0..draft.lanes.len()).filter(long).map(|lane| draft.lanes[lane].link).collect();
+        let mut over: Vec<usize> = (0..draft.lanes.len()).filter(long).map(|lane| draft.lanes[lane].link).collect();
+        over.dedup();
         if over.is_empty() {
             let text = draft.text(input.name, &programs);
             return match verdict(&text).faults.into_iter().next() {
@@ -157,12 +156,12 @@ struct Draft {
     lanes: Vec<Lane>,
     /// What each thread block does, in order.
     steps: Vec<Vec<Step>>,
-    /// What brings a chunk to a rank: the put of the copy.
-    brought: BTreeMap<(usize, u32), PutAt>,
+    /// What brings a chunk to a rank: the put of the copy, at [`Self::at`].
+    brought: Vec<Option<PutAt>>,
     /// The puts that bring summands of a chunk to a rank, with their places in scratch.
-    summands: BTreeMap<(usize, u32), Vec<(PutAt, u32)>>,
+    summands: Vec<Vec<(PutAt, u32)>>,
     /// The lane whose thread block adds up a chunk that ends on a rank.
-    adder: BTreeMap<(usize, u32), usize>,
+    adder: Vec<Option<usize>>,
     /// The lanes whose thread blocks wait for the puts of a lane, in the order of lanes.
     readers: Vec<Vec<usize>>,
     /// Semaphores of each rank: from the thread block of one lane to that of another.
@@ -190,13 +189,14 @@ impl Draft {
     fn new(input: &PlanInput<'_>, parts: &[usize], merges: bool) -> Result<Self, WriteError> {
         let PlanInput { graph, schedule, collective, chunks, nodes, .. } = *input;
         let ranks = graph.nodes();
+        let places = ranks * ranks * chunks.max(1);
         let mut draft = Self {
             ranks,
             lanes: Vec::new(),
             steps: Vec::new(),
-            brought: BTreeMap::new(),
-            summands: BTreeMap::new(),
-            adder: BTreeMap::new(),
+            brought: vec![None; places],
+            summands: vec![Vec::new(); places],
+            adder: vec![None; places],
             readers: Vec::new(),
             semaphores: vec![Vec::new(); ranks],
             scratch: vec![0; ranks],
@@ -208,14 +208,16 @@ impl Draft {
             ranks.iter().for_each(|rank| draft.nodes[*rank as usize] = node);
         }
         draft.make_lanes(schedule, graph, parts, merges);
-        for (lane, of) in draft.lanes.iter().enumerate() {
-            for (place, put) in of.puts.iter().enumerate() {
-                for turn in 0..put.size {
-                    let at = (of.to, put.chunk + turn);
-                    if put.reduces {
-                        draft.summands.entry(at).or_default().push(((lane, place), put.slot + turn));
+        for lane in 0..draft.lanes.len() {
+            let to = draft.lanes[lane].to;
+            for place in 0..draft.lanes[lane].puts.len() {
+                let Put { chunk, size, reduces, slot, .. } = draft.lanes[lane].puts[place];
+                for turn in 0..size {
+                    let at = draft.at(to, chunk + turn);
+                    if reduces {
+                        draft.summands[at].push(((lane, place), slot + turn));
                     } else {
-                        draft.brought.insert(at, (lane, place));
+                        draft.brought[at] = Some((lane, place));
                     }
                 }
             }
@@ -225,9 +227,9 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Whether a chunk ends on the rank, as a sum, or begins there.
-    fn is_owner(&self, rank: usize, chunk: u32) -> bool {
-        (chunk / self.per_rank) as usize == rank
+    /// The index of a chunk on a rank.
+    fn at(&self, rank: usize, chunk: u32) -> usize {
+        rank * self.ranks * self.per_rank as usize + chunk as usize
     }
 
     fn make_lanes(&mut self, schedule: &Schedule, graph: &Graph, parts: &[usize], merges: bool) {
@@ -241,17 +243,19 @@ impl Draft {
             of_link[transfer.link as usize].push(put);
         }
         // What brings a chunk to a rank, to tell whether neighbours came together.
-        let mut came: BTreeMap<(u32, u32, bool), (usize, usize)> = BTreeMap::new();
+        let mut came = [false, true].map(|_| vec![None; self.brought.len()]);
         for (link, puts) in of_link.iter().enumerate() {
-            let to = graph.links()[link].to;
-            came.extend(puts.iter().enumerate().map(|(place, put)| ((to, put.chunk, put.reduces), (link, place))));
+            let to = graph.links()[link].to as usize;
+            for (place, put) in puts.iter().enumerate() {
+                came[usize::from(put.reduces)][self.at(to, put.chunk)] = Some((link, place));
+            }
         }
         for (link, puts) in of_link.into_iter().enumerate() {
             let (from, to) = (graph.links()[link].from, graph.links()[link].to);
             let mut all: Vec<Put> = Vec::new();
             for put in puts {
                 let is_next = |last: &Put| {
-                    let of = |chunk: u32, reduces: bool| came.get(&(from, chunk, reduces)).copied();
+                    let of = |chunk: u32, reduces: bool| came[usize::from(reduces)][self.at(from as usize, chunk)];
                     let is_alike = |reduces: bool| match (of(put.chunk - 1, reduces), of(put.chunk, reduces)) {
                         (None, None) => true,
                         // Sums are made chunk by chunk.
@@ -286,40 +290,42 @@ impl Draft {
     }
 
     fn make_steps(&mut self) {
-        let mut steps: Vec<Vec<(u64, Step)>> = self
-            .lanes
-            .iter()
-            .map(|lane| lane.puts.iter().enumerate().map(|(place, put)| (put.start, Step::Put(place))).collect())
-            .collect();
-        let mut first_sender: BTreeMap<(usize, u32), (u64, usize)> = BTreeMap::new();
+        // By twice the time: a sum comes before the put of the same time that sends it on.
+        let mut steps: Vec<Vec<(u64, Step)>> = Vec::new();
+        let mut first_sender: Vec<Option<(u64, usize)>> = vec![None; self.brought.len()];
         for (number, lane) in self.lanes.iter().enumerate() {
-            for put in lane.puts.iter().filter(|put| !put.reduces) {
-                for chunk in put.chunk..put.chunk + put.size {
-                    let first = first_sender.entry((lane.from, chunk)).or_insert((put.start, number));
-                    *first = (*first).min((put.start, number));
+            let mut of_lane = Vec::new();
+            for (place, put) in lane.puts.iter().enumerate() {
+                of_lane.push((put.start.saturating_mul(2).saturating_add(1), Step::Put(place)));
+                for chunk in (put.chunk..put.chunk + put.size).filter(|_| !put.reduces) {
+                    let first = &mut first_sender[self.at(lane.from, chunk)];
+                    if first.is_none_or(|(start, _)| put.start < start) {
+                        *first = Some((put.start, number));
+                    }
                 }
             }
+            steps.push(of_lane);
         }
-        for ((rank, chunk), summands) in &self.summands {
-            if !self.is_owner(*rank, *chunk) {
-                continue;
+        for rank in 0..self.ranks {
+            // The chunks that end on the rank.
+            for chunk in rank as u32 * self.per_rank..(rank as u32 + 1) * self.per_rank {
+                let at = self.at(rank, chunk);
+                let ends = self.summands[at].iter().map(|((lane, place), _)| self.lanes[*lane].puts[*place].end);
+                let Some(end) = ends.max() else { continue };
+                let of_rank = || self.lanes.iter().position(|lane| lane.from == rank);
+                let Some(adder) = first_sender[at].map(|(_, lane)| lane).or_else(of_rank) else { continue };
+                steps[adder].push((end.saturating_mul(2), Step::Reduce(chunk)));
+                self.adder[at] = Some(adder);
             }
-            let of_rank = || self.lanes.iter().position(|lane| lane.from == *rank);
-            let adder = first_sender.get(&(*rank, *chunk)).map(|(_, lane)| *lane).or_else(of_rank);
-            let Some(adder) = adder else { continue };
-            let end = summands.iter().map(|((lane, place), _)| self.lanes[*lane].puts[*place].end).max();
-            steps[adder].push((end.unwrap_or_default(), Step::Reduce(*chunk)));
-            self.adder.insert((*rank, *chunk), adder);
         }
-        // A sum comes before the put of the same time that sends it on.
-        steps.iter_mut().for_each(|steps| steps.sort_by_cached_key(|step| *step));
+        steps.iter_mut().for_each(|steps| steps.sort_by_cached_key(|(time, _)| *time));
         self.steps = steps.into_iter().map(|steps| steps.into_iter().map(|(_, step)| step).collect()).collect();
     }
 
     /// The puts that must have come before a step, and the chunks that another thread block must have added up.
     fn needs(&self, lane: usize, step: Step) -> (Vec<PutAt>, Vec<u32>) {
         let rank = self.lanes[lane].from;
-        let of_sum = |chunk: u32| self.summands.get(&(rank, chunk)).into_iter().flatten().map(|(put, _)| *put);
+        let of_sum = |chunk: u32| self.summands[self.at(rank, chunk)].iter().map(|(put, _)| *put);
         match step {
             Step::Reduce(chunk) => (of_sum(chunk).collect(), Vec::new()),
             Step::Put(place) => {
@@ -328,24 +334,28 @@ impl Draft {
                 if put.reduces {
                     return (chunks.flat_map(of_sum).collect(), Vec::new());
                 }
-                let came = chunks.clone().filter_map(|chunk| self.brought.get(&(rank, chunk)).copied());
-                let is_elsewhere = |chunk: &u32| self.adder.get(&(rank, *chunk)).is_some_and(|adder| *adder != lane);
+                let came = chunks.clone().filter_map(|chunk| self.brought[self.at(rank, chunk)]);
+                let is_elsewhere = |chunk: &u32| self.adder[self.at(rank, *chunk)].is_some_and(|adder| adder != lane);
                 (came.collect(), chunks.filter(is_elsewhere).collect())
             }
         }
     }
 
     fn find_readers(&mut self) -> Result<(), WriteError> {
-        let mut readers: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); self.lanes.len()];
+        let mut readers: Vec<Vec<usize>> = vec![Vec::new(); self.lanes.len()];
         for lane in 0..self.lanes.len() {
             for step in &self.steps[lane] {
                 let (puts, sums) = self.needs(lane, *step);
                 for (from, _) in puts {
-                    readers[from].insert(lane);
+                    // Lanes are passed in their order.
+                    if readers[from].last() != Some(&lane) {
+                        readers[from].push(lane);
+                    }
                 }
                 let rank = self.lanes[lane].from;
                 for chunk in sums {
-                    let pair = (self.adder[&(rank, chunk)], lane);
+                    let Some(adder) = self.adder[self.at(rank, chunk)] else { continue };
+                    let pair = (adder, lane);
                     if !self.semaphores[rank].contains(&pair) {
                         self.semaphores[rank].push(pair);
                     }
@@ -368,7 +378,7 @@ impl Draft {
                 let Some(reader) = of_rank.into_iter().find(has_room) else {
                     return Err(WriteError::Channels(self.lanes[lane].to));
                 };
-                readers[lane].insert(reader);
+                readers[lane].push(reader);
                 channels[lane] += 1;
                 channels[reader] += 1;
             }
@@ -376,7 +386,7 @@ impl Draft {
         if let Some(lane) = channels.iter().position(|count| *count > MOST_CHANNELS) {
             return Err(WriteError::Channels(self.lanes[lane].from));
         }
-        self.readers = readers.into_iter().map(|readers| readers.into_iter().collect()).collect();
+        self.readers = readers;
         Ok(())
     }
 
@@ -407,25 +417,21 @@ impl Draft {
         program.on_channels(["rlxwait", "wait"], &outgoing, &of);
         program.nop();
         let mut waited = vec![0_usize; self.lanes.len()];
-        let mut acquired: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut acquired = vec![0_usize; self.semaphores[own.from].len()];
         for step in &self.steps[lane] {
             let (puts, sums) = self.needs(lane, *step);
-            let mut until: BTreeMap<usize, usize> = BTreeMap::new();
-            for (from, place) in puts {
-                let most = until.entry(from).or_default();
-                *most = (*most).max(place + 1);
-            }
+            let mut until = vec![0_usize; self.lanes.len()];
+            puts.into_iter().for_each(|(from, place)| until[from] = until[from].max(place + 1));
             let mut has_waited = program.wait(&until, &mut waited, lane, &of);
             for chunk in sums {
-                let adder = self.adder[&(own.from, chunk)];
+                let Some(adder) = self.adder[self.at(own.from, chunk)] else { continue };
                 // The sums of the other thread block that this one is told of, up to this one.
                 let told = self.told(adder, lane);
                 let place = told.iter().position(|known| *known == chunk).unwrap_or_default();
                 let id = self.semaphores[own.from].iter().position(|pair| *pair == (adder, lane)).unwrap_or_default();
-                let acquired = acquired.entry(id).or_default();
-                while *acquired <= place {
+                while acquired[id] <= place {
                     program.operations.push(format!("{{\"name\": \"sem_acquire\", \"semaphore_ids\": [{id}]}}"));
-                    *acquired += 1;
+                    acquired[id] += 1;
                     has_waited = true;
                 }
             }
@@ -447,7 +453,7 @@ impl Draft {
                 Step::Put(place) => {
                     let put = &own.puts[place];
                     if put.reduces {
-                        let has_sum = |chunk: &u32| self.summands.contains_key(&(own.from, *chunk));
+                        let has_sum = |chunk: &u32| !self.summands[self.at(own.from, *chunk)].is_empty();
                         let chunks: Vec<u32> = (put.chunk..put.chunk + put.size).filter(has_sum).collect();
                         chunks.iter().for_each(|chunk| self.reduce(&mut program, own.from, *chunk));
                         if !chunks.is_empty() {
@@ -460,7 +466,8 @@ impl Draft {
                 }
             }
         }
-        let all = incoming.iter().map(|from| (*from, self.lanes[*from].puts.len())).collect();
+        let mut all = vec![0; self.lanes.len()];
+        incoming.iter().for_each(|from| all[*from] = self.lanes[*from].puts.len());
         if program.wait(&all, &mut waited, lane, &of) {
             program.nop();
         }
@@ -487,7 +494,7 @@ impl Draft {
 
     fn reduce(&self, program: &mut Program, rank: usize, chunk: u32) {
         let own = format!("{{\"type\": \"{}\", \"index\": {chunk}, \"size\": 1}}", self.data().letter());
-        let slots = self.summands.get(&(rank, chunk)).into_iter().flatten();
+        let slots = self.summands[self.at(rank, chunk)].iter();
         let slots: Vec<String> =
             slots.map(|(_, slot)| format!("{{\"type\": \"s\", \"index\": {slot}, \"size\": 1}}")).collect();
         // An operation has room for ten buffers.
@@ -534,7 +541,7 @@ impl Draft {
                 ends[to][self.kind(lane) as usize].push((from, (lane, *reader)));
             }
         }
-        ends.iter_mut().flatten().for_each(|ends| ends.sort_by_cached_key(|(peer, _)| *peer));
+        ends.iter_mut().flatten().for_each(|ends| ends.sort_by_cached_key(|(peer, _)| *peer as u64));
         let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' };
         let name: String = name.chars().take(200).map(plain).collect();
         let (word, [inputs, outputs]) = {
@@ -644,17 +651,11 @@ impl Program {
     }
 
     /// Waits until so many puts of lanes have come. Returns whether there is anything to wait for.
-    fn wait(
-        &mut self,
-        until: &BTreeMap<usize, usize>,
-        waited: &mut [usize],
-        lane: usize,
-        of: &dyn Fn(usize) -> ChannelType,
-    ) -> bool {
+    fn wait(&mut self, until: &[usize], waited: &mut [usize], lane: usize, of: &dyn Fn(usize) -> ChannelType) -> bool {
         let mut has_waited = false;
         loop {
-            let open = until.iter().filter(|(from, most)| waited[**from] < **most);
-            let open: Vec<(usize, usize)> = open.map(|(from, _)| (*from, lane)).collect();
+            let open = (0..until.len()).filter(|from| waited[*from] < until[*from]);
+            let open: Vec<(usize, usize)> = open.map(|from| (from, lane)).collect();
             if open.is_empty() {
                 return has_waited;
             }

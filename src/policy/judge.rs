@@ -16,6 +16,7 @@ use crate::{
         strategies::StrategyKind,
         student,
     },
+    order::CompactSort,
     units::{count, percent, significant},
 };
 
@@ -538,7 +539,7 @@ fn by_turns(pool: &Pool, summaries: &[Summary], candidate: usize, gain_pct: f64)
         if places.len() < 2 {
             continue;
         }
-        places.sort_by(|a, b| a.mean.total_cmp(&b.mean));
+        places.compact_sort_by(|a, b| a.mean.total_cmp(&b.mean));
         let (low, high) = (places[0], places[places.len() - 1]);
         let variance = |place: &Statistics| place.deviation() * place.deviation() / place.n;
         let error = (variance(&low) + variance(&high)).sqrt();

@@ -309,7 +309,7 @@ mod tests {
                     .map(|(a, p)| cue(a, p))
                     .collect();
                 let count = cues.len();
-                cues.sort_unstable();
+                cues.compact_sort();
                 cues.dedup();
                 assert_eq!(cues.len(), count, "{collective}");
             }

@@ -464,7 +464,7 @@ fn sort_rows(rows: &mut [Row]) {
         positions.push(number as u32);
     }
     let mut places: Vec<_> = numbers.into_iter().collect();
-    places.sort_unstable();
+    places.compact_sort();
     let mut free = vec![0; counts.len()];
     let mut begin = 0;
     for (_, number) in places {
@@ -485,7 +485,7 @@ fn sort_rows(rows: &mut [Row]) {
     }
     for same in rows.chunk_by_mut(|a, b| place_of(a) == place_of(b)) {
         if !same.is_sorted_by_key(|row| (row.file, row.line)) {
-            same.sort_by_key(|row| (row.file, row.line));
+            same.compact_sort_by_key(|row| (row.file, row.line));
         }
     }
 }

@@ -583,7 +583,7 @@ mod tests {
         let lots = [(0, REDUCE, "", "float", "sum", 1, 3), (1, REDUCE, "", "float", "max", 2, 3)];
         let (sets, kept) = divided(&lots, None);
         let mut labels = labels(&sets);
-        labels.sort_unstable();
+        labels.compact_sort();
         assert!(labels[0].0.starts_with("max · node set ") && labels[1].0.starts_with("sum · node set "), "{labels:?}");
         assert_eq!(kept, [(0, 3)], "of equal ones that which was read first");
         assert_ne!(sets.all[0].key, sets.all[1].key);

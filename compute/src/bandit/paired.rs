@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{series::autocorrelation, statistics::Statistics, student};
+use crate::order::CompactSort;
 
 /// The least number of differences for a test.
 pub const LEAST_DIFFERENCES: usize = 4;
@@ -186,7 +187,7 @@ fn of_stretches(runs: &[&[Value]], turns: &[Vec<&[Value]>], auto: f64) -> Paired
 /// The difference of each round that has both arms, in the order of rounds.
 fn of_rounds(runs: &[&[Value]]) -> Vec<f64> {
     let mut rounds: Vec<u32> = runs.iter().filter_map(|run| run[0].round).collect();
-    rounds.sort_unstable();
+    rounds.compact_sort();
     rounds.dedup();
     let of = |round: u32| {
         let means = |is_auto: bool| {
@@ -233,7 +234,7 @@ fn paired_result(unit: Unit, units: usize, gain: f64, error: f64, freedom: f64, 
 /// any false alarm is at most that level.
 pub fn corrected(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
-    order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
+    order.compact_sort_by(|a, b| p[*a].total_cmp(&p[*b]));
     let (mut out, mut highest) = (vec![1.0; p.len()], 0.0_f64);
     for (rank, at) in order.into_iter().enumerate() {
         highest = highest.max(p[at] * (p.len() - rank) as f64).min(1.0);

@@ -289,7 +289,7 @@ mod tests {
         let cut = |demand: &Demand| {
             let mut bounds = Bounds::default();
             let inside = fluid_bottleneck(&graph, demand, &mut bounds).map(|mut inside| {
-                inside.sort_unstable();
+                inside.compact_sort();
                 inside
             });
             (inside, bounds.fluid_is_exact)

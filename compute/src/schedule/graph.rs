@@ -128,7 +128,7 @@ impl Graph {
         let of_node = |node: usize| {
             durations.clear();
             durations.extend(self.outgoing(node).iter().map(|link| self.links[*link as usize].duration));
-            durations.sort_unstable();
+            durations.compact_sort();
             durations.dedup();
             durations.len()
         };

@@ -14,6 +14,7 @@ use super::{
     synthesizer::{Method, PartSchedule, SearchState, Synthesizer, keep_shorter},
 };
 use crate::math::Stream;
+use crate::order::CompactSort;
 
 /// The symmetry of a graph: the numbering of its nodes and the kinds of its links.
 #[derive(Clone, Debug)]
@@ -41,7 +42,7 @@ impl LinkIndex {
     fn of(graph: &Graph) -> Self {
         let links = (0..).zip(graph.links()).map(|(link, of)| (of.from, of.to, of.duration, link));
         let mut index: Vec<_> = links.collect();
-        index.sort_unstable();
+        index.compact_sort();
         Self(index)
     }
 
@@ -383,7 +384,7 @@ mod tests {
         assert_eq!(factorisations(7), [[7]]);
         let mut all = factorisations(12);
         assert!(all.is_sorted_by_key(Vec::len));
-        all.sort_unstable();
+        all.compact_sort();
         let expected: [&[u32]; 8] = [&[2, 2, 3], &[2, 3, 2], &[2, 6], &[3, 2, 2], &[3, 4], &[4, 3], &[6, 2], &[12]];
         assert_eq!(all, expected);
     }

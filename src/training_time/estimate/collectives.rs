@@ -2,6 +2,7 @@
 //! times the ratio of measured to computed time at the nearest size and group that were measured.
 
 use super::exchange::{Exchange, ExchangeUse, Group, Operation, TimedExchange};
+use crate::order::CompactSort;
 use crate::{collective::Collective, learn::curve::Curve, training_time::samples::Communicator};
 
 /// The times of a collective that was measured, for one use.
@@ -77,7 +78,7 @@ const MOST_OVER_LARGER: f64 = 2.0;
 /// The points of a collective, sizes in bytes with times in µs, without those that take far longer than the next two
 /// larger sizes; these, with how many times as long.
 pub fn without_stalls(mut points: Vec<(f64, f64)>) -> [Vec<(f64, f64)>; 2] {
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
     let [mut kept, mut stalled] = [(); 2].map(|()| Vec::<(f64, f64)>::new());
     for (at, (bytes, time_us)) in points.iter().enumerate() {
         let larger = points[at + 1..].iter().take(2).map(|(_, larger_us)| *larger_us);

@@ -6,6 +6,7 @@
 use super::{layer::Times, step::StepColumns};
 use crate::{
     math::{exp, ln, pow},
+    order::CompactSort,
     training_time::trace::TracedParts,
 };
 
@@ -216,7 +217,7 @@ fn least<const N: usize>(of: &impl Fn(&[f64; N]) -> f64, start: [f64; N]) -> [f6
         simplex.push((point, of(&point)));
     }
     for _ in 0..STEPS {
-        simplex.sort_by(|a, b| a.1.total_cmp(&b.1));
+        simplex.compact_sort_by(|a, b| a.1.total_cmp(&b.1));
         let worst = simplex[N];
         if worst.1 - simplex[0].1 < 1e-12 {
             break;
@@ -251,6 +252,6 @@ fn least<const N: usize>(of: &impl Fn(&[f64; N]) -> f64, start: [f64; N]) -> [f6
             }
         };
     }
-    simplex.sort_by(|a, b| a.1.total_cmp(&b.1));
+    simplex.compact_sort_by(|a, b| a.1.total_cmp(&b.1));
     simplex[0].0
 }

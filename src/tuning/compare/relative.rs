@@ -324,7 +324,7 @@ mod tests {
             _ => 0.0,
         };
         let mut found = named(&sizes(2, changed));
-        found.sort_by_key(|(channels, first, _)| (*channels, *first));
+        found.compact_sort_by_key(|(channels, first, _)| (*channels, *first));
         let expected = [(Some(3), 4096, 16), (Some(7), 4096 << 4, 4), (Some(7), 4096 << 12, 4)];
         assert_eq!(found, expected);
     }

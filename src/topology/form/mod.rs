@@ -480,7 +480,7 @@ impl Topology {
             section.text.extend(verdict.notes.iter().cloned());
             if !verdict.faults.is_empty() {
                 let id = format!("topology-plan-{}", number + 1);
-                section.tables.push(Exhibit::new(&id, &format!("Faults of {name}"), listing::plan_faults(verdict)));
+                section.tables.push(Exhibit::new(&id, format!("Faults of {name}"), listing::plan_faults(verdict)));
             }
         }
         section.on(RUN)

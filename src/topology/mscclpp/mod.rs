@@ -5,9 +5,11 @@
 //! `src/core/include/execution_common.hpp` and `execution_kernel.hpp`. Nothing here was run on a GPU.
 
 mod faults;
+mod json;
 mod memory;
 mod order;
 mod plan;
+mod program;
 mod run;
 mod write;
 

@@ -7,7 +7,9 @@
 
 use super::{
     faults::Fault,
-    plan::{Buffer, ChannelType, MOST_CHANNELS, MOST_OPERATION_CHANNELS, MOST_OPERATIONS, MOST_SEMAPHORES},
+    json::{self, ChannelEnd, GpuProgram},
+    plan::{Buffer, ChannelType, MOST_CHANNELS, MOST_OPERATIONS, MOST_SEMAPHORES},
+    program::Program,
     verdict,
 };
 use crate::{
@@ -173,16 +175,6 @@ struct Draft {
     /// The node of each GPU.
     nodes: Vec<usize>,
     collective: Collective,
-}
-
-/// The operations of a thread block, as JSON, and the channels and buffers that they name.
-#[derive(Default)]
-struct Program {
-    operations: Vec<String>,
-    /// For memory and port: the lane that puts, the lane whose block reads.
-    channels: [Vec<(usize, usize)>; 2],
-    /// Remote buffers for memory and port.
-    remotes: [Vec<(usize, Buffer)>; 2],
 }
 
 impl Draft {
@@ -430,7 +422,7 @@ impl Draft {
                 let place = told.iter().position(|known| *known == chunk).unwrap_or_default();
                 let id = self.semaphores[own.from].iter().position(|pair| *pair == (adder, lane)).unwrap_or_default();
                 while acquired[id] <= place {
-                    program.operations.push(format!("{{\"name\": \"sem_acquire\", \"semaphore_ids\": [{id}]}}"));
+                    program.on_semaphores("sem_acquire", &[id]);
                     acquired[id] += 1;
                     has_waited = true;
                 }
@@ -444,11 +436,8 @@ impl Draft {
                     program.nop();
                     let told = |pair: &&(usize, usize)| pair.0 == lane && self.told(lane, pair.1).contains(&chunk);
                     let ids = self.semaphores[own.from].iter().enumerate().filter(|(_, pair)| told(pair));
-                    let ids: Vec<String> = ids.map(|(id, _)| id.to_string()).collect();
-                    for ids in ids.chunks(MOST_OPERATION_CHANNELS) {
-                        let ids = ids.join(", ");
-                        program.operations.push(format!("{{\"name\": \"sem_release\", \"semaphore_ids\": [{ids}]}}"));
-                    }
+                    let ids: Vec<usize> = ids.map(|(id, _)| id).collect();
+                    program.on_semaphores("sem_release", &ids);
                 }
                 Step::Put(place) => {
                     let put = &own.puts[place];
@@ -493,47 +482,27 @@ impl Draft {
     }
 
     fn reduce(&self, program: &mut Program, rank: usize, chunk: u32) {
-        let own = format!("{{\"type\": \"{}\", \"index\": {chunk}, \"size\": 1}}", self.data().letter());
-        let slots = self.summands[self.at(rank, chunk)].iter();
-        let slots: Vec<String> =
-            slots.map(|(_, slot)| format!("{{\"type\": \"s\", \"index\": {slot}, \"size\": 1}}")).collect();
-        // An operation has room for ten buffers.
-        for (turn, slots) in slots.chunks(8).enumerate() {
-            if turn > 0 {
-                program.nop();
-            }
-            let slots = slots.join(", ");
-            program.operations.push(format!(
-                "{{\"name\": \"re\", \"src_buff\": [{own}, {slots}], \"dst_buff\": [{own}], \"reduce_op\": \"sum\"}}"
-            ));
-        }
+        let slots: Vec<u32> = self.summands[self.at(rank, chunk)].iter().map(|(_, slot)| *slot).collect();
+        program.reduce(self.data(), chunk, &slots);
     }
 
     fn put(&self, program: &mut Program, lane: &Lane, put: &Put, kind: ChannelType) {
-        let (buffer, index) = if put.reduces { (Buffer::Scratch, put.slot) } else { (self.data(), put.chunk) };
-        let remotes = &mut program.remotes[kind as usize];
-        let id = remotes.iter().position(|known| *known == (lane.to, buffer)).unwrap_or_else(|| {
-            remotes.push((lane.to, buffer));
-            remotes.len() - 1
-        });
+        let to = if put.reduces { (lane.to, Buffer::Scratch, put.slot) } else { (lane.to, self.data(), put.chunk) };
         let channels = &program.channels[kind as usize];
         let channel = channels.iter().position(|(from, _)| self.lanes[*from].link == lane.link).unwrap_or_default();
-        program.operations.push(format!(
-            "{{\"name\": \"put\", \"src_buff\": [{{\"type\": \"{}\", \"index\": {}, \"size\": {}}}], \"dst_buff\": \
-             [{{\"buffer_id\": {id}, \"index\": {index}, \"size\": {}}}], \"channel_ids\": [{channel}], \"channel_type\": \
-             \"{}\"}}",
-            self.data().letter(),
-            put.chunk,
-            put.size,
-            put.size,
-            kind.word()
-        ));
+        program.put((self.data(), put.chunk, put.size), to, kind, channel);
     }
 
-    /// The plan as JSON, an operation on each line.
+    /// The plan as JSON.
     fn text(&self, name: &str, programs: &[Program]) -> String {
+        let (own, all) = (self.per_rank, self.per_rank * self.ranks as u32);
+        let (word, [input, output]) = match self.collective {
+            Collective::AllGather => ("allgather", [own, all]),
+            Collective::ReduceScatter => ("reducescatter", [all, own]),
+            _ => ("allreduce", [all, all]),
+        };
         // The channels of each rank, in an order that both ends share, and then by peer.
-        let mut ends: Vec<[Vec<(usize, (usize, usize))>; 2]> = vec![Default::default(); self.ranks];
+        let mut ends: Vec<[Vec<ChannelEnd>; 2]> = vec![Default::default(); self.ranks];
         for (lane, readers) in self.readers.iter().enumerate() {
             let Lane { from, to, .. } = self.lanes[lane];
             for reader in readers {
@@ -542,126 +511,13 @@ impl Draft {
             }
         }
         ends.iter_mut().flatten().for_each(|ends| ends.sort_by_cached_key(|(peer, _)| *peer as u64));
-        let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' };
-        let name: String = name.chars().take(200).map(plain).collect();
-        let (word, [inputs, outputs]) = {
-            let (own, all) = (self.per_rank, self.per_rank * self.ranks as u32);
-            match self.collective {
-                Collective::AllGather => ("allgather", [own, all]),
-                Collective::ReduceScatter => ("reducescatter", [all, own]),
-                _ => ("allreduce", [all, all]),
-            }
+        let gpu = |(rank, ends): (usize, [Vec<ChannelEnd>; 2])| GpuProgram {
+            chunks: [input, output, self.scratch[rank]],
+            ends,
+            semaphores: self.semaphores[rank].len(),
+            blocks: programs.iter().zip(&self.lanes).filter(|(_, lane)| lane.from == rank).map(|(of, _)| of).collect(),
         };
-        let mut gpus = Vec::new();
-        for (rank, ends) in ends.iter().enumerate() {
-            let lanes = (0..self.lanes.len()).filter(|lane| self.lanes[*lane].from == rank);
-            let programs: Vec<&Program> = lanes.map(|lane| &programs[lane]).collect();
-            let mut remotes: [Vec<(usize, Buffer)>; 2] = Default::default();
-            for (all, own) in programs.iter().flat_map(|program| (0..2).map(|kind| (kind, &program.remotes[kind]))) {
-                for remote in own {
-                    if !remotes[all].contains(remote) {
-                        remotes[all].push(*remote);
-                    }
-                }
-            }
-            let types = [ChannelType::Memory, ChannelType::Port];
-            let of_types = |make: &dyn Fn(usize, &str) -> Option<String>| -> String {
-                let made: Vec<String> = types.iter().filter_map(|kind| make(*kind as usize, kind.word())).collect();
-                made.join(", ")
-            };
-            let numbers = |all: &mut dyn Iterator<Item = usize>| -> String {
-                all.map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
-            };
-            let mut blocks = Vec::new();
-            for (block, program) in programs.iter().enumerate() {
-                let channels = of_types(&|kind, word| {
-                    let place = |pair: &(usize, usize)| ends[kind].iter().position(|(_, known)| known == pair);
-                    let ids = numbers(&mut program.channels[kind].iter().filter_map(place));
-                    let is_there = !program.channels[kind].is_empty();
-                    is_there.then(|| format!("{{\"channel_type\": \"{word}\", \"channel_ids\": [{ids}]}}"))
-                });
-                let refs = of_types(&|kind, word| {
-                    let before = if kind == 0 { 0 } else { remotes[0].len() };
-                    let place =
-                        |of: &(usize, Buffer)| Some(before + remotes[kind].iter().position(|known| known == of)?);
-                    let ids = numbers(&mut program.remotes[kind].iter().filter_map(place));
-                    let is_there = !program.remotes[kind].is_empty();
-                    is_there.then(|| format!("{{\"access_channel_type\": \"{word}\", \"remote_buffer_ids\": [{ids}]}}"))
-                });
-                blocks.push(format!(
-                    "        {{\"id\": {block}, \"ops\": [\n          {}\n        ], \"channels\": [{channels}], \
-                     \"remote_buffer_refs\": [{refs}]}}",
-                    program.operations.join(",\n          ")
-                ));
-            }
-            let channels = of_types(&|kind, word| {
-                let peers = numbers(&mut ends[kind].iter().map(|(peer, _)| *peer));
-                let is_there = !ends[kind].is_empty();
-                is_there.then(|| format!("{{\"channel_type\": \"{word}\", \"connected_to\": [{peers}]}}"))
-            });
-            let remote = |kind: ChannelType| {
-                remotes[kind as usize].iter().map(move |(peer, buffer)| {
-                    let (letter, word) = (buffer.letter(), kind.word());
-                    format!("{{\"rank\": {peer}, \"type\": \"{letter}\", \"access_channel_types\": [\"{word}\"]}}")
-                })
-            };
-            let remotes: Vec<String> = types.into_iter().flat_map(remote).collect();
-            let semaphores = vec!["{\"init_value\": 0}"; self.semaphores[rank].len()];
-            gpus.push(format!(
-                "    {{\"id\": {rank}, \"input_chunks\": {inputs}, \"output_chunks\": {outputs}, \"scratch_chunks\": {},\n      \
-                 \"channels\": [{channels}],\n      \"remote_buffers\": [{}],\n      \"semaphores\": [{}],\n      \
-                 \"threadblocks\": [\n{}\n      ]}}",
-                self.scratch[rank],
-                remotes.join(", "),
-                semaphores.join(", "),
-                blocks.join(",\n")
-            ));
-        }
-        format!(
-            "{{\n  \"name\": \"{name}\",\n  \"collective\": \"{word}\",\n  \"protocol\": \"Simple\",\n  \"inplace\": true,\n  \
-             \"reuse_resources\": false,\n  \"num_threads_per_block\": 1024,\n  \"use_double_scratch_buffer\": false,\n  \
-             \"buffer_alignment\": 16,\n  \"min_message_size\": 0,\n  \"max_message_size\": 18446744073709551615,\n  \
-             \"gpus\": [\n{}\n  ]\n}}\n",
-            gpus.join(",\n")
-        )
-    }
-}
-
-impl Program {
-    fn nop(&mut self) {
-        self.operations.push("{\"name\": \"nop\"}".to_owned());
-    }
-
-    /// An operation on channels, by its word for memory and for ports, in as many as have room for them.
-    fn on_channels(&mut self, words: [&str; 2], pairs: &[(usize, usize)], of: &dyn Fn(usize) -> ChannelType) {
-        for kind in [ChannelType::Memory, ChannelType::Port] {
-            let own = &self.channels[kind as usize];
-            let ids = pairs.iter().filter(|(from, _)| of(*from) == kind);
-            let ids = ids.filter_map(|pair| own.iter().position(|known| known == pair));
-            let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
-            for ids in ids.chunks(MOST_OPERATION_CHANNELS) {
-                self.operations.push(format!(
-                    "{{\"name\": \"{}\", \"channel_ids\": [{}], \"channel_type\": \"{}\"}}",
-                    words[kind as usize],
-                    ids.join(", "),
-                    kind.word()
-                ));
-            }
-        }
-    }
-
-    /// Waits until so many puts of lanes have come. Returns whether there is anything to wait for.
-    fn wait(&mut self, until: &[usize], waited: &mut [usize], lane: usize, of: &dyn Fn(usize) -> ChannelType) -> bool {
-        let mut has_waited = false;
-        loop {
-            let open = (0..until.len()).filter(|from| waited[*from] < until[*from]);
-            let open: Vec<(usize, usize)> = open.map(|from| (from, lane)).collect();
-            if open.is_empty() {
-                return has_waited;
-            }
-            open.iter().for_each(|(from, _)| waited[*from] += 1);
-            self.on_channels(["wait", "wait"], &open, of);
-            has_waited = true;
-        }
+        let gpus: Vec<GpuProgram<'_>> = ends.into_iter().enumerate().map(gpu).collect();
+        json::plan(name, word, &gpus)
     }
 }

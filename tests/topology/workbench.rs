@@ -43,8 +43,8 @@ fn an_example_needs_no_files() {
     let shown = found(&mut Studies::default(), "", 80);
     assert_eq!(shown.report.title, "all_gather over dgx1v in 60.694 µs");
     let titles: Vec<&str> = shown.report.sections.iter().map(|section| section.title.as_str()).collect();
-    assert_eq!(titles, ["Links", "Critical path", "Bounds", "Utilisation", "Robustness", "Comparison"]);
-    assert_eq!(shown.files.len(), 5);
+    assert_eq!(titles, ["Links", "Critical path", "Bounds", "Utilisation", "Robustness", "Comparison", "Run it"]);
+    assert_eq!(shown.files.len(), 6);
     let network = network(&shown);
     assert_eq!((network.timelines.len(), network.timelines[0].1.len()), (1, 56));
 }

@@ -16,7 +16,7 @@ use super::{
     problem::Task,
     synthesizer::{Method, PartSchedule, SearchState, Synthesizer, keep_shorter},
 };
-use crate::math::mix;
+use crate::{math::mix, order::CompactSort};
 
 /// The most chunks: sets of chunks are 128 bits.
 const MAX_CHUNKS: usize = 128;
@@ -280,7 +280,7 @@ impl DepthFirstSearch<'_> {
                     chunks.push(((locations.0 | locations.1).count_ones() + u32::from(is_relay) * 64, chunk));
                 }
             }
-            chunks.sort_unstable();
+            chunks.compact_sort();
             let (busy, passed_over, carrying) = (self.busy[link], self.passed_over[link], self.carrying[link]);
             for (_, chunk) in chunks {
                 self.transfers.push(Transfer { link: link as u32, chunk, start: self.now });

@@ -15,7 +15,7 @@ use super::{
     graph::Graph,
     plan::{Schedule, Transfer},
 };
-use crate::math::Stream;
+use crate::{math::Stream, order::CompactSort};
 
 /// How chunks are assigned to links at an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -425,7 +425,7 @@ impl GreedyRun {
 
     fn match_pairs(&mut self, graph: &Graph, links: &mut [u32], time: u64) {
         let mut pairs: Vec<(u32, u32)> = Vec::new();
-        links.sort_unstable_by_key(|link| graph.links()[*link as usize].to);
+        links.compact_sort_by_key(|link| graph.links()[*link as usize].to);
         for same in links.chunk_by(|a, b| graph.links()[*a as usize].to == graph.links()[*b as usize].to) {
             let mut chunks: Vec<(u32, Block)> = Vec::new();
             for &link in same {

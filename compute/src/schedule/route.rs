@@ -239,7 +239,7 @@ fn hops(graph: &Graph, trees: &[(u32, Vec<u32>)]) -> (Vec<Hop>, Vec<u32>) {
         let ends = |link: u32| graph.links()[link as usize];
         let begin = hops.len();
         let mut by_from: Vec<u32> = tree.clone();
-        by_from.sort_unstable_by_key(|link| ends(*link).from);
+        by_from.sort_by_cached_key(|link| u64::from(ends(*link).from));
         let follow = |node: u32| {
             let first = by_from.partition_point(|link| ends(*link).from < node);
             let count = by_from[first..].iter().take_while(|link| ends(**link).from == node).count();

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use crate::{
     collective::{Collective, Scale},
     math::{exp, ln, median},
+    order::CompactSort,
     tuning::read::{Row, RunKind, Sample},
     units::significant,
 };
@@ -30,7 +31,7 @@ const CRITICAL: f64 = 2.326;
 pub fn correct(rows: &mut [Row], order: &BTreeMap<u16, u32>) -> Vec<String> {
     let mut groups: Vec<(Collective, Scale)> =
         rows.iter().map(|row| (row.workload.collective, row.workload.scale)).collect();
-    groups.sort_unstable();
+    groups.compact_sort();
     groups.dedup();
     groups.into_iter().filter_map(|group| correct_group(rows, order, group)).collect()
 }

@@ -294,8 +294,8 @@ impl Machine {
         self.gpus.iter().enumerate().rev().map(|(place, gpu)| (gpu.busid.as_str(), place)).compact_collect()
     }
 
-    /// What is odd about the lines of links between GPUs, a sentence each, of which the first are named: no link counted,
-    /// a line that is there again (NCCL adds its links), links in one direction only, or to itself.
+    /// What is odd about the lines of links between GPUs, a sentence each, of which the first are named: no link
+    /// counted, a line that is there again (NCCL adds its links), links in one direction only, or to itself.
     fn odd_links(&self, places: &BTreeMap<&str, usize>) -> Vec<String> {
         let mut odd = Vec::new();
         for (from, gpu) in self.gpus.iter().enumerate() {

@@ -22,7 +22,8 @@ use crate::{
 /// Check a schedule that somebody else made: durations, one chunk per link at a time, causality, completeness
 ///
 /// Reads the result files of TACOS, its forks and BEAN TACOS (`chunk`, `chunk:end:start` in ps, `chunk:start:end` in
-/// ns), plans of MSCCL++ as JSON and algorithms of MSCCL as XML, which are run. The exit code is 3 where something is wrong.
+/// ns), plans of MSCCL++ as JSON and algorithms of MSCCL as XML, which are run. The exit code is 3 where something is
+/// wrong.
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune topology verify schedule.csv --graph graph.csv

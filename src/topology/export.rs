@@ -1,4 +1,5 @@
-//! Exports of schedules: result CSV, JSON, a trace for Perfetto, a plan of MSCCL++, an algorithm of MSCCL, and the topology.
+//! Exports of schedules: result CSV, JSON, a trace for Perfetto, a plan of MSCCL++, an algorithm of MSCCL, and the
+//! topology.
 
 use serde::Serialize;
 

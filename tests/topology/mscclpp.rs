@@ -1,6 +1,8 @@
 //! Execution plans of MSCCL++: what the interpreter says of public plans and of wrong ones, and that every plan which is
 //! written is right.
 
+#![allow(clippy::unwrap_used)]
+
 use crate::support::real;
 use collectune::{
     collective::Collective,

@@ -1077,7 +1077,8 @@ fn dumps_become_links() {
     assert!(machine.gpus.iter().all(|gpu| gpu.neighbours.len() == 7 && gpu.generation == "gfx950"));
     let (topology, notes) = machine.topology("node", &Rates::default()).unwrap();
     assert_eq!((topology.nodes, topology.links.len(), notes.len()), (8, 56, 0));
-    let odd = |change: &dyn Fn(&mut Vec<(String, u32)>)| {
+    type Links = Vec<(String, u32)>;
+    let odd = |change: &dyn Fn(&mut Links)| {
         let mut changed = machine.clone();
         change(&mut changed.gpus[0].neighbours);
         changed.topology("node", &Rates::default()).unwrap().1

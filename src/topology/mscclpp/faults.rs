@@ -21,7 +21,8 @@ pub enum FaultKind {
     Early,
     /// A rank may end while a peer still accesses its user buffer.
     Late,
-    /// `get` with unlike offsets: MSCCL++ adds the source's to the local address and the destination's to the remote one.
+    /// `get` with unlike offsets: MSCCL++ adds that of the source to the local address, and that of the destination to
+    /// the remote one.
     Get,
     /// No thread block can go on.
     Deadlock,

@@ -1,5 +1,5 @@
-//! Execution plans of MSCCL++, which run inside a node today: a reader, an interpreter that says whether a plan computes
-//! its collective in every order of execution, and a writer.
+//! Execution plans of MSCCL++, which run inside a node today: a reader, an interpreter that says whether a plan
+//! computes its collective in every order of execution, and a writer.
 //!
 //! Rules are those of microsoft/mscclpp, commit 1f5f065d7b13: `src/core/executor/execution_plan.cc`, `executor.cc`,
 //! `src/core/include/execution_common.hpp` and `execution_kernel.hpp`. Nothing here was run on a GPU.

@@ -1,5 +1,5 @@
-//! Runs a plan once, and says whether it is right in every order of execution: clocks ([`super::order`]) tell what another
-//! order could change.
+//! Runs a plan once, and says whether it is right in every order of execution: clocks ([`super::order`]) tell what
+//! another order could change.
 
 use std::{collections::VecDeque, rc::Rc};
 

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     collective::{Collective, Scale, Workload},
     math::{exp, ln, median},
+    order::CompactCollect,
     units::{Size, count, percent},
 };
 
@@ -93,7 +94,7 @@ impl GroupFiles {
     /// besides. A file that holds both is a unit; others are one with those of their folder.
     fn units(&self, names: &BTreeMap<u16, String>) -> (Vec<(u16, u16)>, BTreeMap<u16, Defaults>) {
         let mut folders: BTreeMap<&str, u16> = BTreeMap::new();
-        let files: BTreeSet<u16> = self.asked.iter().chain(self.defaults.keys()).copied().collect();
+        let files: BTreeSet<u16> = self.asked.iter().chain(self.defaults.keys()).copied().compact_collect();
         let mut units = Vec::new();
         for file in files {
             let of = names.get(&file).and_then(|name| folder(name)).filter(|_| !self.holds_both(file));

@@ -1,5 +1,5 @@
-//! Execution plans of MSCCL++: what the interpreter says of public plans and of wrong ones, and that every plan which is
-//! written is right.
+//! Execution plans of MSCCL++: what the interpreter says of public plans and of wrong ones, and that every plan which
+//! is written is right.
 
 #![allow(clippy::unwrap_used)]
 
@@ -131,7 +131,8 @@ fn plans_have_the_operations_that_their_links_need() {
     assert_eq!((operations, scratch), (vec![39], 3));
 }
 
-/// A plan with one change, drawn from a stream: an operation is dropped or swapped with the next, or a number is shifted.
+/// A plan with one change, drawn from a stream: an operation is dropped or swapped with the next, or a number is
+/// shifted.
 fn changed(text: &str, stream: &mut Stream) -> String {
     let mut json: Value = serde_json::from_str(text).unwrap();
     let gpus = json["gpus"].as_array_mut().unwrap();

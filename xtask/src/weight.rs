@@ -22,7 +22,7 @@ const MOMENTS: [Moment; 2] = [
         comes: |name| !name.starts_with("worker-"),
         ceiling_bytes: 504_000,
     },
-    Moment { name: "until it answers, with the workers: all", comes: |_| true, ceiling_bytes: 2_012_000 },
+    Moment { name: "until it answers, with the workers: all", comes: |_| true, ceiling_bytes: 2_022_000 },
 ];
 
 /// What one file weighs.

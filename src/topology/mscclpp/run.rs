@@ -39,8 +39,8 @@ struct Machine<'a> {
     barriers: Vec<u32>,
     has_waited: Vec<bool>,
     has_accessed: Vec<bool>,
-    /// How many operations of the running thread block itself the packets of the current cell answer: those are done there
-    /// without a barrier.
+    /// How many operations of the running thread block itself the packets of the current cell answer: those are done
+    /// there without a barrier.
     answered: usize,
     /// Signals that were not waited for yet, at each end of the channels of each rank.
     signals: Vec<Vec<VecDeque<Message>>>,

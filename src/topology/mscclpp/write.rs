@@ -1,9 +1,9 @@
-//! Writes a schedule as an execution plan: a thread block for each outgoing link of a rank, with operations in the order of
-//! time.
+//! Writes a schedule as an execution plan: a thread block for each outgoing link of a rank, with operations in the
+//! order of time.
 //!
-//! A plan has no times: what a thread block waits for are signals. Each reader of a link has a channel of its own, since a
-//! wait uses up a signal; it counts the signals of the link up to the one that brings what it needs. A reduction goes
-//! through scratch: a child puts its sum there, and the parent adds it to its own.
+//! A plan has no times: what a thread block waits for are signals. Each reader of a link has a channel of its own,
+//! since a wait uses up a signal; it counts the signals of the link up to the one that brings what it needs. A
+//! reduction goes through scratch: a child puts its sum there, and the parent adds it to its own.
 
 use super::{
     faults::Fault,

@@ -100,7 +100,9 @@ impl Devices {
 
     /// How many groups of ranks there are beside the first.
     fn other_groups(&self) -> u64 {
-        self.others.iter().map(|(group, _)| group).collect::<BTreeSet<_>>().len() as u64
+        let mut groups: Vec<u32> = self.others.iter().map(|(group, _)| *group).collect();
+        groups.dedup();
+        groups.len() as u64
     }
 }
 

@@ -220,6 +220,8 @@ fn what_is_no_plan_is_said_with_its_place() {
     assert!(said.contains("has no memory channel back"), "{said}");
     let said = wrong("\"index\": 0, \"size\": 1", "\"index\": 9, \"size\": 1");
     assert!(said.contains("chunks 9 to 9 of o on GPU 0, which has 4 (bounds)"), "{said}");
+    let unknown = verdict(&text.replace("allgather", "gossip<b>"));
+    assert!(unknown.sentence().ends_with("what \"gossip<b>\" computes is not known here."), "{}", unknown.sentence());
     let said = wrong("\"output_chunks\": 4", "\"output_chunks\": 5");
     assert!(said.contains("GPU 0 has 1 chunks of input and 5 of output, which is no allgather"), "{said}");
 }

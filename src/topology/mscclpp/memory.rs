@@ -32,6 +32,9 @@ pub(super) struct Cell {
 /// Where a cell is: rank, buffer and place.
 pub(super) type At = (usize, Buffer, usize);
 
+/// The collectives, by their names in plans, of which it is known what they compute.
+pub(super) const KNOWN: [&str; 4] = ["allreduce", "allgather", "reducescatter", "alltoall"];
+
 /// The buffers of all ranks.
 pub(super) struct Memory<'a> {
     plan: &'a Plan,

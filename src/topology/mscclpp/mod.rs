@@ -55,6 +55,13 @@ impl Verdict {
     pub fn sentence(&self) -> String {
         let Self { collective, ranks, faults, .. } = self;
         let is = |kind: &[FaultKind]| faults.iter().any(|fault| kind.contains(&fault.kind));
+        if faults.is_empty() && !memory::KNOWN.contains(&collective.as_str()) {
+            return format!(
+                "Nothing is wrong with the order of its operations on {}; what \"{}\" computes is not known here.",
+                count(*ranks as u64, "rank"),
+                crate::text::excerpt(collective)
+            );
+        }
         if faults.is_empty() {
             return format!(
                 "It computes its {collective} on {}, in every order of execution.",

@@ -63,14 +63,15 @@ fn public_plans_are_right_but_for_one_that_is_refused_with_shared_data() {
 #[test]
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn faults_are_found_where_they_were_made_with_shared_data() {
-    use FaultKind::{Data, Deadlock, Early, Late, NoSync, Race};
+    use FaultKind::{Data, Deadlock, Early, Late, LeftOver, NoSync, Race};
     let of_kind = |name: &str| {
         let mut kinds: Vec<FaultKind> = plan(name).faults.iter().map(|fault| fault.kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
         kinds
     };
-    assert_eq!(of_kind("wrong_reduce_no_wait"), [Race, Early, Late, Data]);
+    // The signals for which nobody waits are left over as well.
+    assert_eq!(of_kind("wrong_reduce_no_wait"), [Race, Early, Late, LeftOver, Data]);
     let stands = plan("wrong_allreduce_no_signal");
     assert_eq!(stands.faults.len(), 1, "{:?}", stands.faults);
     let fault = &stands.faults[0];
@@ -222,6 +223,12 @@ fn what_is_no_plan_is_said_with_its_place() {
     assert!(said.contains("chunks 9 to 9 of o on GPU 0, which has 4 (bounds)"), "{said}");
     let unknown = verdict(&text.replace("allgather", "gossip<b>"));
     assert!(unknown.sentence().ends_with("what \"gossip<b>\" computes is not known here."), "{}", unknown.sentence());
+    let said = says(&text.replacen("\"buffer_alignment\": 16", "\"buffer_alignment\": 0", 1));
+    assert_eq!(said, "buffer_alignment is 0 (load)");
+    let signal = "{\"name\": \"signal\", \"channel_ids\": [1], \"channel_type\": \"memory\"}";
+    let one_way = written("ring:4:one-way", Collective::AllGather, 1, None).unwrap();
+    let said = says(&one_way.replacen(signal, &format!("{signal}, {signal}"), 1));
+    assert!(said.contains("leaves for the next launch 1 signal from GPU 0 without a wait (left over)"), "{said}");
     let said = wrong("\"output_chunks\": 4", "\"output_chunks\": 5");
     assert!(said.contains("GPU 0 has 1 chunks of input and 5 of output, which is no allgather"), "{said}");
 }

@@ -58,6 +58,8 @@ struct Checked {
     #[serde(skip_serializing_if = "Option::is_none")]
     claimed_ns: Option<f64>,
     faults: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     #[serde(skip)]
     sentences: Vec<String>,
 }
@@ -96,6 +98,7 @@ impl Verify {
             bound_ns: Some(verified.bound_ns),
             claimed_ns: verified.claimed_ns,
             faults: verified.faults,
+            notes: Vec::new(),
             sentences: verified.sentences,
         })
     }
@@ -130,11 +133,15 @@ impl Verify {
         faults.extend(verdict.faults.iter().map(|fault| visible(&fault.to_string()).into_owned()));
         terminal::say_notes(&verdict.notes);
         let mut sentences = vec![verdict.sentence()];
+        if verdict.faults.is_empty() && !faults.is_empty() {
+            sentences.push("It is not what was asked for.".to_owned());
+        }
         if let Some(topology) = topology.filter(|_| faults.is_empty()) {
             sentences.push(format!("Every pair of ranks between which it moves data is a link of {}.", topology.name));
         }
         let verified = faults.is_empty();
-        Ok(Checked { verified, dialect: "plan of MSCCL++".to_owned(), faults, sentences, ..Checked::default() })
+        let (dialect, notes) = ("plan of MSCCL++".to_owned(), verdict.notes);
+        Ok(Checked { verified, dialect, faults, notes, sentences, ..Checked::default() })
     }
 
     /// An algorithm of MSCCL, run; with a graph, each pair of ranks that it connects has to be a link.

@@ -24,6 +24,8 @@ pub enum FaultKind {
     /// `get` with unlike offsets: MSCCL++ adds that of the source to the local address, and that of the destination to
     /// the remote one.
     Get,
+    /// Signals or semaphores are not as before the launch: the next one begins with them.
+    LeftOver,
     /// No thread block can go on.
     Deadlock,
     /// A result is not what the collective asks for.
@@ -45,6 +47,7 @@ impl FaultKind {
             Self::Early => "early",
             Self::Late => "late",
             Self::Get => "get",
+            Self::LeftOver => "left over",
             Self::Deadlock => "deadlock",
             Self::Data => "data",
             Self::Unchecked => "not checked",

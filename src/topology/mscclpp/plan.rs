@@ -365,8 +365,17 @@ impl Plan {
         if in_place.is_none() {
             reader.say(whole, FaultKind::Schema, "inplace is neither true nor false");
         }
-        if json.get("num_threads_per_block").is_some() {
-            reader.number(whole, &json, "num_threads_per_block", MOST_THREADS);
+        for (key, most) in [("num_threads_per_block", MOST_THREADS), ("buffer_alignment", u32::MAX.into())] {
+            if json.get(key).is_some() && reader.number(whole, &json, key, most) == 0 {
+                reader.say(whole, FaultKind::Load, format!("{key} is 0"));
+            }
+        }
+        let size = |key: &str| json.get(key).and_then(Value::as_u64);
+        if let (Some(least), Some(most)) = (size("min_message_size"), size("max_message_size"))
+            && least > most
+        {
+            let what = format!("min_message_size is {least} and max_message_size {most}: it is used for no size");
+            reader.say(whole, FaultKind::Load, what);
         }
         let gpus = reader.list(whole, &json, "gpus", true);
         if gpus.len() > MOST_GPUS {
@@ -403,8 +412,8 @@ impl Reader {
         }
         let chunks = ["input_chunks", "output_chunks", "scratch_chunks"]
             .map(|key| self.number(place, json, key, MOST_CHUNKS) as u32);
-        for (chunks, key) in [(chunks[0], "input_chunks"), (chunks[1], "output_chunks")] {
-            if chunks == 0 {
+        for key in ["input_chunks", "output_chunks"] {
+            if json.get(key).and_then(Value::as_u64) == Some(0) {
                 self.say(place, FaultKind::Load, format!("{key} is 0, and MSCCL++ divides by it"));
             }
         }
@@ -628,6 +637,9 @@ impl Reader {
         if kind == Kind::Barrier {
             barrier.0 = self.number(place, json, "barrier_id", MOST_SEMAPHORES as u64 - 1) as usize;
             barrier.1 = self.number(place, json, "num_threadblocks", 1 << 16) as usize;
+            if barrier.1 == 0 {
+                self.say(place, FaultKind::Load, "a barrier of 0 thread blocks");
+            }
         }
         let mut share = (0, 1);
         if let Some(group) = json.get("tbg_info") {

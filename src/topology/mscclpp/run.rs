@@ -9,7 +9,10 @@ use super::{
     order::{Known, Order},
     plan::{Buffer, Kind, MOST_FAULTS, MOST_SEMAPHORES, Operation, Plan, Span},
 };
-use crate::{math::Stream, units::first_of};
+use crate::{
+    math::Stream,
+    units::{count, first_of},
+};
 
 /// More thread blocks times operations are not run: each operation may keep two bytes for each thread block.
 const MOST_WORK: usize = 1 << 27;
@@ -73,16 +76,20 @@ pub fn run_in_turns(plan: &Plan, seed: Option<u64>) -> Run {
         return Run { faults: vec![Fault::of_plan(FaultKind::Load, why)], notes: Vec::new() };
     }
     let blocks = plan.gpus.iter().flat_map(|gpu| &gpu.blocks);
-    let (count, operations) = (blocks.clone().count(), blocks.map(|block| block.operations.len()).sum::<usize>());
+    let (thread_blocks, operations) =
+        (blocks.clone().count(), blocks.map(|block| block.operations.len()).sum::<usize>());
     let chunks: usize = plan.gpus.iter().flat_map(|gpu| gpu.chunks).map(|chunks| chunks as usize).sum();
-    if count.saturating_mul(operations.max(count)) > MOST_WORK || chunks.saturating_mul(12) > MOST_CELLS {
-        let why =
-            format!("{count} thread blocks with {operations} operations on {chunks} chunks are more than are run here");
+    if thread_blocks.saturating_mul(operations.max(thread_blocks)) > MOST_WORK || chunks.saturating_mul(12) > MOST_CELLS
+    {
+        let why = format!(
+            "{thread_blocks} thread blocks with {operations} operations on {chunks} chunks are more than are run here"
+        );
         return Run { faults: vec![Fault::of_plan(FaultKind::Unchecked, why)], notes: Vec::new() };
     }
     let mut machine = Machine::new(plan);
     if machine.finish(seed.map(Stream::new)) {
         machine.check_ends();
+        machine.check_counters();
         machine.check_results();
     }
     machine.found.finish()
@@ -535,6 +542,32 @@ impl<'a> Machine<'a> {
             let operation = &self.operations(block)[at];
             let what = format!("{} may still access user buffers of GPU {owner} when that has ended", operation.word);
             self.fault(FaultKind::Late, block, operation, owner, what);
+        }
+    }
+
+    /// Signals and semaphores count on from launch to launch: what is left over lets a rank of the next one run ahead.
+    fn check_counters(&mut self) {
+        for (rank, gpu) in self.plan.gpus.iter().enumerate() {
+            let mut left = Vec::new();
+            for (end, signals) in gpu.ends.iter().zip(&self.signals[rank]) {
+                if !signals.is_empty() {
+                    left.push(format!(
+                        "{} from GPU {} without a wait",
+                        count(signals.len() as u64, "signal"),
+                        end.peer
+                    ));
+                }
+            }
+            for (number, (begin, releases)) in gpu.semaphores.iter().zip(&self.releases[rank]).enumerate() {
+                if releases.len() != *begin as usize {
+                    left.push(format!("semaphore {number} at {}, which began at {begin}", releases.len()));
+                }
+            }
+            if !left.is_empty() && self.found.run.faults.len() < MOST_FAULTS {
+                let what = format!("leaves for the next launch {}", first_of(3, &left, String::clone));
+                let (kind, gpu) = (FaultKind::LeftOver, Some(rank as u32));
+                self.found.run.faults.push(Fault { kind, gpu, block: None, operation: None, what });
+            }
         }
     }
 

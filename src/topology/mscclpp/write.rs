@@ -43,10 +43,14 @@ pub enum WriteError {
         to: u32,
     },
     /// A thread block needs more channels than MSCCL++ has room for.
-    #[error("GPU {0} would need more than {MOST_CHANNELS} channels in a thread block; take a graph with fewer links")]
+    #[error(
+        "GPU {0} would need more than {MOST_CHANNELS} channels in a thread block; take fewer chunks, or a graph with fewer links"
+    )]
     Channels(usize),
     /// A GPU needs more semaphores than MSCCL++ has room for.
-    #[error("GPU {0} would need more than {MOST_SEMAPHORES} semaphores; take a graph with fewer links")]
+    #[error(
+        "GPU {0} would need more than {MOST_SEMAPHORES} semaphores; take fewer chunks, or a graph with fewer links"
+    )]
     Semaphores(usize),
     /// The plan that was written is wrong.
     #[error("the plan would not run: {0}")]

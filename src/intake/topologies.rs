@@ -45,11 +45,11 @@ pub(super) fn open(source: &mut dyn Read, name: &str) -> Result<(Outcome, FileCo
                 let holds = format!("{}, {}", count(gpus, "GPU"), count(nics, "network port"));
                 known("topology dump of NCCL", holds, Vec::new(), Part::Machine(machine))
             }
-            dump::Dump::Patterns(patterns) => {
-                let of = patterns.iter().filter(|pattern| !pattern.channels.is_empty());
+            dump::Dump::Patterns(graphs) => {
+                let of = graphs.patterns.iter().filter(|pattern| !pattern.channels.is_empty());
                 let all: Vec<String> =
                     of.map(|of| format!("{} of {}", count(of.channels.len() as u64, "channel"), of.kind)).collect();
-                known("graph dump of NCCL", all.join(", "), Vec::new(), Part::Patterns(patterns))
+                known("graph dump of NCCL", all.join(", "), Vec::new(), Part::Patterns(graphs))
             }
         });
     }

@@ -15,13 +15,33 @@ use crate::{
     text::{Column, Entry, Listing, number},
     units::{count as count_of, grouped},
 };
-pub use pattern::{MOST_HOPS, Pattern};
+pub use pattern::{Graphs, MOST_HOPS, Pattern, Stated};
 
 /// The most GPUs, and the most ports, of a node. The largest node that NCCL knows has 576.
 pub const MOST_GPUS: usize = 1024;
 const MOST_DEV: u32 = 65_535;
 /// The number of faulty links that are reported one by one.
 const MAX_NAMED: usize = 8;
+
+/// A CPU, or a NUMA domain of one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cpu {
+    /// Its name here, with its number.
+    pub name: String,
+    /// Bandwidth to another one in one direction, as NCCL counts it, in GB/s.
+    pub between_gbps: f64,
+    /// Whether Intel made it.
+    pub is_intel: bool,
+}
+
+/// A CPU or a PCI bridge on the way to a GPU or a network port, or its own PCI function.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bridge {
+    /// Its address on the PCI bus; the name of a CPU.
+    pub name: String,
+    /// Bandwidth of the PCI link to what is above it, as NCCL counts it, in GB/s; infinite for a CPU.
+    pub gbps: f64,
+}
 
 /// A GPU of a dumped machine.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,7 +59,7 @@ pub struct Gpu {
     /// Bandwidth of the narrowest PCI link between it and the CPU, in GB/s.
     pub pci_gbps: f64,
     /// The CPU and the bridges above it, from the CPU down.
-    pub path: Vec<String>,
+    pub path: Vec<Bridge>,
 }
 
 impl Gpu {
@@ -59,7 +79,7 @@ pub struct Nic {
     /// Bandwidth of the port in one direction, in GB/s.
     pub gbps: f64,
     /// The CPU and the bridges above it, from the CPU down.
-    pub path: Vec<String>,
+    pub path: Vec<Bridge>,
 }
 
 /// One node, as it was dumped: its GPUs and network ports.
@@ -69,6 +89,8 @@ pub struct Machine {
     pub gpus: Vec<Gpu>,
     /// The network ports, by device number.
     pub nics: Vec<Nic>,
+    /// The CPUs.
+    pub cpus: Vec<Cpu>,
 }
 
 /// The rates of links, which a dump does not have. The user can change all of them.
@@ -155,7 +177,7 @@ pub enum Dump {
     /// The GPUs and ports of one node.
     Machine(Machine),
     /// Rings and trees, a pattern for each graph of the dump.
-    Patterns(Vec<Pattern>),
+    Patterns(Graphs),
 }
 
 /// Whether a text begins like a dump.
@@ -176,7 +198,13 @@ pub fn read(text: &str) -> Result<Dump, String> {
             let mut machine = Machine::default();
             for cpu in root.named("cpu") {
                 let name = format!("cpu {}", cpu.get("numaid").unwrap_or("0"));
-                walk(cpu, &mut vec![name], f64::INFINITY, &mut machine)?;
+                machine.cpus.push(Cpu {
+                    name: name.clone(),
+                    between_gbps: between_cpus_gbps(cpu),
+                    is_intel: cpu.get("vendor").is_some_and(|vendor| vendor == "GenuineIntel"),
+                });
+                let path = Bridge { name, gbps: f64::INFINITY };
+                walk(cpu, &mut vec![path], f64::INFINITY, &mut machine)?;
             }
             machine.gpus.compact_sort_by_key(|gpu| gpu.dev);
             machine.nics.compact_sort_by_key(|nic| nic.dev);
@@ -201,13 +229,47 @@ pub fn read(text: &str) -> Result<Dump, String> {
                 let most = grouped(MOST_HOPS);
                 return Err(format!("its channels pass {} GPUs, and those of one node at most {most}", grouped(hops)));
             }
-            Ok(Dump::Patterns(patterns))
+            let stated = root.named("graph").map(pattern::stated).collect();
+            let version = root.get("version").map(str::to_owned);
+            Ok(Dump::Patterns(Graphs { version, patterns, stated }))
         }
         other => Err(format!("<{other}> is neither a topology (<system>) nor graphs (<graphs>)")),
     }
 }
 
-fn walk(element: &Element, path: &mut Vec<String>, gbps: f64, machine: &mut Machine) -> Result<(), String> {
+/// What NCCL counts between two CPUs in one direction, in GB/s (`ncclTopoGetInterCpuBw` in `topo.cc`, `topo.h`).
+fn between_cpus_gbps(cpu: &Element) -> f64 {
+    let number = |key: &str| cpu.get(key).and_then(integer).unwrap_or(0);
+    // Of AMD the family is base and extended family: 0x8f for Zen 1 and 2, 0xaf for 3 and 4, 0xbf for 5.
+    let (family, model) = (number("familyid"), number("modelid"));
+    match (cpu.get("arch").unwrap_or_default(), cpu.get("vendor").unwrap_or_default()) {
+        ("ppc64", _) => 32.0,
+        ("arm64", _) => 6.0,
+        (_, "AuthenticAMD") if family >= 0xbf => 32.0,
+        (_, "AuthenticAMD") if family >= 0xaf => 24.0,
+        (_, "AuthenticAMD") => 16.0,
+        (_, "GenuineIntel") if family == 6 && model >= 0xcf => 40.0,
+        (_, "GenuineIntel") if family == 6 && model >= 0x8f => 22.0,
+        (_, "GenuineIntel") if family == 6 && model >= 0x55 => 10.0,
+        _ => 6.0,
+    }
+}
+
+/// What NCCL counts for a PCI link of a speed and a width, in GB/s (`kvDictPciGen` in `topo.cc`: hundreds of Mb/s for each
+/// lane).
+fn counted_pci_gbps(speed: Option<f64>, width: Option<f64>) -> f64 {
+    let lane = match speed {
+        Some(speed) if speed >= 64.0 => 480.0,
+        Some(speed) if speed >= 32.0 => 240.0,
+        Some(speed) if speed >= 16.0 => 120.0,
+        Some(speed) if speed < 5.0 => 15.0,
+        Some(speed) if speed < 8.0 => 30.0,
+        _ => 60.0,
+    };
+    width.filter(|width| *width > 0.0).unwrap_or(16.0) * lane / 80.0
+}
+
+fn walk(element: &Element, path: &mut Vec<Bridge>, gbps: f64, machine: &mut Machine) -> Result<(), String> {
     for child in &element.children {
         match child.name.as_str() {
             "pci" => {
@@ -220,7 +282,8 @@ fn walk(element: &Element, path: &mut Vec<String>, gbps: f64, machine: &mut Mach
                     }
                     _ => f64::INFINITY,
                 };
-                path.push(child.get("busid").unwrap_or_default().to_ascii_lowercase());
+                let name = child.get("busid").unwrap_or_default().to_ascii_lowercase();
+                path.push(Bridge { name, gbps: counted_pci_gbps(speed, width) });
                 walk(child, path, gbps.min(own), machine)?;
                 path.pop();
             }
@@ -240,7 +303,7 @@ fn walk(element: &Element, path: &mut Vec<String>, gbps: f64, machine: &mut Mach
                     }
                 }
                 machine.gpus.push(Gpu {
-                    busid: path.last().cloned().unwrap_or_default(),
+                    busid: path.last().map(|own| own.name.clone()).unwrap_or_default(),
                     dev,
                     generation: child
                         .get("gcn")
@@ -283,7 +346,7 @@ fn integer(text: &str) -> Option<u32> {
 impl Machine {
     /// The port that shares the most bridges with a GPU; ports at equal distance take turns.
     pub fn nearest(&self, gpu: &Gpu) -> Option<&Nic> {
-        let shared = |nic: &Nic| nic.path.iter().zip(&gpu.path).take_while(|(a, b)| a == b).count();
+        let shared = |nic: &Nic| nic.path.iter().zip(&gpu.path).take_while(|(a, b)| a.name == b.name).count();
         let most = self.nics.iter().map(&shared).max()?;
         let near: Vec<&Nic> = self.nics.iter().filter(|nic| shared(nic) == most).collect();
         near.get(gpu.dev as usize % near.len().max(1)).copied()
@@ -459,8 +522,8 @@ impl Machine {
                 links.push(format!("{} to switches", gpu.to_switches));
             }
             let port = self.nearest(gpu).map(|nic| {
-                let meet =
-                    nic.path.iter().zip(&gpu.path).take_while(|(a, b)| a == b).last().map_or("nowhere", |(at, _)| at);
+                let meet = nic.path.iter().zip(&gpu.path).take_while(|(a, b)| a.name == b.name).last();
+                let meet = meet.map_or("nowhere", |(at, _)| &at.name);
                 format!("{}, {} GB/s, by {meet}", nic.name, nic.gbps)
             });
             vec![

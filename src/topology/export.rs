@@ -54,7 +54,7 @@ pub struct Material<'a> {
 }
 
 /// The most transfers of an exported file: as text a transfer takes about ten times its memory.
-pub(super) const MAX_WRITTEN_TRANSFERS: usize = 2_000_000;
+const MAX_WRITTEN_TRANSFERS: usize = 2_000_000;
 
 /// Why a schedule can't be exported.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -109,6 +109,20 @@ struct TransferJson {
     start_ns: f64,
     end_ns: f64,
     reduces: bool,
+}
+
+/// Refuses a number of transfers that is more than a format takes.
+///
+/// # Errors
+/// Returns the [`ExportError`] of the format.
+pub fn check_length(form: Form, transfers: usize) -> Result<(), ExportError> {
+    match form {
+        Form::Topology => Ok(()),
+        Form::Mscclpp if transfers > mscclpp::MOST_TRANSFERS => Err(mscclpp::WriteError::Transfers(transfers).into()),
+        Form::Msccl if transfers > msccl::MOST_TRANSFERS => Err(msccl::ExportError::Transfers(transfers).into()),
+        _ if transfers > MAX_WRITTEN_TRANSFERS => Err(ExportError::TooLong(transfers)),
+        _ => Ok(()),
+    }
 }
 
 /// Exports a schedule.

@@ -4,7 +4,7 @@ use super::{
     conditions::CollectiveRequest,
     dump::Pattern,
     model::Topology,
-    msccl, mscclpp,
+    msccl, mscclpp, nccl_graph,
     robust::{Damage, Damaged, Resynthesis, Variation},
     time::Clock,
     timeline::{Idle, Timeline},
@@ -323,6 +323,29 @@ pub fn dumped(all: &[(&Pattern, Option<f64>)], found_ns: Option<f64>) -> Listing
     Listing { columns: COLUMNS.to_vec(), rows }
 }
 
+/// What graphs of a file state of their channels, beside what the links of the machine give.
+pub fn graph_checks(checks: &[nccl_graph::Check]) -> Listing {
+    const COLUMNS: [Column; 6] = [
+        Column::words("Channels", "what they are"),
+        Column::numbers("How many", "channels of it"),
+        Column::numbers("GB/s stated", "the speed of each that NCCL believes"),
+        Column::numbers("GB/s of the links", "what the links give each channel of a ring at most; empty where it is not known"),
+        Column::words("Tightest link", "the link that gives no more"),
+        Column::words("What is wrong", "nothing where it is empty"),
+    ];
+    let row = |check: &nccl_graph::Check| {
+        vec![
+            Entry::text(check.kind.clone()),
+            Entry::number(Some(check.channels as f64), |channels| format!("{channels}")),
+            Entry::number(Some(check.stated_gbps), |gbps| gbps.to_string()),
+            Entry::number(check.real_gbps, |gbps| format!("{gbps:.2}")),
+            Entry::text(check.tightest.clone().unwrap_or_default()),
+            Entry::text(check.faults.join("; ")),
+        ]
+    };
+    Listing { columns: COLUMNS.to_vec(), rows: checks.iter().map(row).collect() }
+}
+
 /// What runs a schedule: for each kind of file which library, and how.
 pub fn runners() -> Listing {
     const COLUMNS: [Column; 2] = [
@@ -330,7 +353,11 @@ pub fn runners() -> Listing {
         Column::words("What runs it", "which library reads the file, and how it is told"),
     ];
     let row = |name: &str, how: &str| vec![Entry::text(name), Entry::text(how)];
-    let rows = vec![row("MSCCL++ plan", mscclpp::HOW_TO_RUN), row("MSCCL XML", msccl::HOW_TO_RUN)];
+    let rows = vec![
+        row("MSCCL++ plan", mscclpp::HOW_TO_RUN),
+        row("NCCL graph file", nccl_graph::HOW_TO_RUN),
+        row("MSCCL XML", msccl::HOW_TO_RUN),
+    ];
     Listing { columns: COLUMNS.to_vec(), rows }
 }
 

@@ -22,6 +22,7 @@ pub mod measure;
 pub mod model;
 pub mod msccl;
 pub mod mscclpp;
+pub mod nccl_graph;
 pub mod network;
 pub mod read;
 mod report;

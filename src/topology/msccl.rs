@@ -86,5 +86,5 @@ pub(super) use self::xml::{Element, parse};
 pub use self::{
     rules::{Algo, Gpu, RuleError, Step, ThreadBlock, Type},
     run::{RunError, STEPS_PER_CONNECTION, run, run_with_capacity},
-    write::{ExportError, write},
+    write::{ExportError, MOST_TRANSFERS, write},
 };

@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use super::{
     charts,
     conditions::{CollectiveRequest, Custom, RequestError},
-    dump::{Machine, Pattern},
+    dump::{Graphs, Machine},
     export::{self, ExportError, Form, Material},
     generate::RecipeError,
     layout, listing,
@@ -21,6 +21,7 @@ use crate::{
     schedule::{
         analysis::analyse,
         bound::Bounds,
+        demand::Demand,
         plan::Schedule,
         problem::Problem,
         synthesize::{Method, Search, SearchState},
@@ -74,7 +75,7 @@ pub enum Part {
     /// A dump of a machine: its GPUs, their links and ports.
     Machine(Machine),
     /// A dump of the rings and trees that NCCL made.
-    Patterns(Vec<Pattern>),
+    Patterns(Graphs),
     /// Custom conditions, and the size of a chunk in bytes if the file gives it.
     Conditions(Arc<Custom>, Option<u64>),
     /// An algorithm of MSCCL, with the result of running it: a sentence, or what is wrong.
@@ -145,7 +146,7 @@ impl Study {
         topology.graph(1 << 20)?;
         notes.extend(topology.notes());
         let patterns = self.parts.iter().filter_map(|(_, part)| match part {
-            Part::Patterns(patterns) => Some(patterns.iter().filter(|pattern| !pattern.channels.is_empty()).cloned()),
+            Part::Patterns(graphs) => Some(graphs.patterns.iter().filter(|pattern| !pattern.channels.is_empty()).cloned()),
             _ => None,
         });
         let opened = Opened {
@@ -361,16 +362,23 @@ impl Study {
         })
     }
 
+    /// Refuses a request whose schedules have more transfers than a format takes, which is known before any search.
+    ///
+    /// # Errors
+    /// Returns a [`StudyError`] if the collective is impossible, or its schedule can't be written.
+    pub fn check_form(&self, request: &CollectiveRequest, form: Form) -> Result<(), StudyError> {
+        let (problem, _) = request.problem(self.topology()?)?;
+        let pairs = problem.reduce.iter().chain(&problem.copy).map(Demand::pairs).sum();
+        Ok(export::check_length(form, pairs)?)
+    }
+
     /// Exports the best schedule.
     ///
     /// # Errors
     /// Returns a [`StudyError`] before the first schedule, or if the format can't express it.
     pub fn export(&self, form: Form) -> Result<TextFile, StudyError> {
         let (at, schedule) = self.found()?;
-        let transfers = schedule.transfers.len();
-        if transfers > export::MAX_WRITTEN_TRANSFERS && form != Form::Topology {
-            return Err(ExportError::TooLong(transfers).into());
-        }
+        export::check_length(form, schedule.transfers.len())?;
         let has_timeline = form == Form::Perfetto;
         let timeline = has_timeline.then(|| timeline(&at.search.problem, &schedule, &at.clock)).flatten();
         let material = self.material(at, &schedule)?;

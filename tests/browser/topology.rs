@@ -550,7 +550,7 @@ fn a_plan_that_was_saved_is_run_and_its_faults_are_listed() {
     page.wait_for_text("hostile.json: MSCCL++ does not run it");
     page.wait_for_text("there is no operation \"<img src=x onerror=alert(1)>\"");
     assert!(page.rows("Faults of stands.json") > 0);
-    assert_eq!(page.rows("What runs a schedule"), 2);
+    assert_eq!(page.rows("What runs a schedule"), 3);
     page.assert_clean();
 }
 
@@ -568,6 +568,13 @@ fn a_dump_of_a_machine_is_drawn_with_its_rings_with_shared_data() {
     assert_eq!((page.rows("GPUs and their ports"), page.rows("Rates of links")), (8, 12));
     // Rings, trees, and the best schedule here.
     assert_eq!(page.rows("Dumped rings and trees"), 3);
+    page.show("Run it");
+    page.wait_for_text("graph.xml: Nothing is wrong with 28 channels of rings");
+    page.wait_for_text("Rings for the machine, as a graph file of NCCL");
+    assert_eq!(page.rows("Channels of graph.xml"), 2);
+    let rings = String::from_utf8(page.download(|| page.save_from_menu("Save NCCL graph file"))).unwrap();
+    assert!(rings.contains("<graph id=\"0\" pattern=\"4\""), "{rings}");
+    page.show("Machine");
     page.fill("One link of gfx950, GB/s", "153.6");
     page.wait_until_idle();
     page.wait_for_text("all_gather over topo in 7.");

@@ -356,3 +356,65 @@ fn a_plan_of_mscclpp_is_saved_and_judged() {
         "no plan of MSCCL++ is written for this collective",
     );
 }
+
+/// A machine with four GPUs, two behind each of two CPUs, as NCCL dumps it.
+fn machine() -> String {
+    let gpu = |dev: u32| {
+        format!(
+            "<pci busid=\"0000:0{dev}:00.0\" link_speed=\"16.0 GT/s PCIe\" link_width=\"16\"><gpu dev=\"{dev}\" \
+             sm=\"80\" rank=\"{dev}\"/></pci>"
+        )
+    };
+    let cpu = |number: u32| {
+        let gpus: String = (2 * number..2 * number + 2).map(gpu).collect();
+        format!(
+            "<cpu numaid=\"{number}\" arch=\"x86_64\" vendor=\"AuthenticAMD\" familyid=\"175\" modelid=\"1\">{gpus}</cpu>"
+        )
+    };
+    format!("<system version=\"1\">{}{}</system>", cpu(0), cpu(1))
+}
+
+#[test]
+fn rings_for_a_machine_are_written_and_hold() {
+    let folder = TempDir::new().unwrap();
+    let (machine, rings) = (write(&folder, "topology.xml", machine()), folder.path().join("rings.xml"));
+    let rings = rings.to_str().unwrap();
+    let output = collectune(&["topology", "rings", &machine, "-o", rings]);
+    let said = ended(&output, 0);
+    // PCIe 4.0 has 24 GB/s, as much as Zen 4 between its CPUs.
+    assert!(said.contains("2 channels of 12 GB/s, so that the busbw is at most 24.0 GB/s"), "{said}");
+    assert!(text(&output.stderr).contains("set NCCL_GRAPH_FILE to it on every rank"), "{}", text(&output.stderr));
+    let held = ended(&collectune(&["topology", "verify", rings, "--graph", &machine]), 0);
+    assert!(held.contains("Nothing is wrong with 2 channels of rings, and no link of the machine carries more"), "{held}");
+    assert!(held.contains("Rings: 2 channels of 12 GB/s stated, 12.00 by"), "{held}");
+    let more = read(&folder, "rings.xml").replace("speedintra=\"12\"", "speedintra=\"20\"");
+    let more = write(&folder, "more.xml", more);
+    let said = ended(&collectune(&["topology", "verify", &more, "--graph", &machine]), 3);
+    assert!(said.contains("- rings: each channel states 20 GB/s, and gets 12.00 at most"), "{said}");
+    let alone = ended(&collectune(&["topology", "verify", &more]), 0);
+    assert!(alone.contains("what the links of a machine give is not checked"), "{alone}");
+    let found = json(&["topology", "rings", &machine, "--json"]);
+    assert_eq!((found["total_gbps"].as_f64(), found["channels"][0].as_array().map(Vec::len)), (Some(24.0), Some(4)));
+    refused(&["topology", "verify", rings, "--chunk", "1MiB"], 2, "a graph file has channels, and no collective");
+    refused(&["topology", "verify", &machine], 2, "topology.xml is a machine; give what NCCL_GRAPH_DUMP_FILE wrote");
+    refused(&["topology", "rings", rings], 2, "is no dump of a machine");
+    refused(&["topology", "rings", &machine, "--rate", "gfx950=80"], 2, "--rate gfx950 has no effect");
+}
+
+#[test]
+fn what_no_file_can_hold_is_refused_before_the_search() {
+    let folder = TempDir::new().unwrap();
+    let plan = folder.path().join("a.plan.json");
+    let command = ["topology", "synthesize", "ring:4", "--chunks", "1000000", "-o", plan.to_str().unwrap()];
+    refused(&command, 2, "12,000,000 transfers are more than a plan of MSCCL++ is written for (at most 50,000)");
+    assert!(!plan.exists());
+}
+
+#[test]
+fn json_that_is_no_plan_is_not_taken_for_a_schedule() {
+    let folder = TempDir::new().unwrap();
+    for content in ["{}", "[]", " {\"gpus\": []}"] {
+        let file = write(&folder, "a.json", content);
+        refused(&["topology", "verify", &file], 2, "a.json is JSON, and no execution plan of MSCCL++");
+    }
+}

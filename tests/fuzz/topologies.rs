@@ -81,6 +81,12 @@ pub fn dumps(bytes: &[u8]) {
     match dump::read(&String::from_utf8_lossy(bytes)) {
         Ok(Dump::Machine(machine)) => {
             let _ = machine.listing();
+            // What is written fits what the links give.
+            if machine.gpus.len() <= 8
+                && let Err(GraphError::Faulty(why)) = nccl_graph::rings(&machine, &Rates::default())
+            {
+                panic!("{why}");
+            }
             for nodes in [1, 2, 1000] {
                 let Ok((topology, _)) = machine.topology("a", &Rates { nodes, ..Rates::default() }) else { continue };
                 if nodes < 3 && topology.graph(1 << 20).is_ok() {
@@ -88,9 +94,12 @@ pub fn dumps(bytes: &[u8]) {
                 }
             }
         }
-        Ok(Dump::Patterns(patterns)) => {
+        Ok(Dump::Patterns(graphs)) => {
+            for (pattern, stated) in graphs.patterns.iter().zip(&graphs.stated) {
+                let _ = nccl_graph::check(pattern, stated, None);
+            }
             let full = Recipe::new(Kind::Full(8)).make();
-            for mut pattern in patterns {
+            for mut pattern in graphs.patterns {
                 let Ok(full) = &full else { return };
                 let takes = pattern.takes_ns(Collective::AllReduce, full, None, 1 << 20);
                 assert!(takes.is_none_or(|ns| ns >= 0.0), "a time that is none");

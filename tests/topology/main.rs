@@ -4,5 +4,6 @@
 mod support;
 
 mod mscclpp;
+mod nccl_graphs;
 mod schedules;
 mod workbench;

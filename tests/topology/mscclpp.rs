@@ -185,8 +185,177 @@ fn changed_plans_that_pass_are_right_in_any_order() {
     assert!((2..=60).contains(&passed), "{passed} of 200");
 }
 
+/// A plan of two GPUs, of which the first thread blocks are given, with four chunks in each buffer.
+fn of_two(collective: &str, whole: &str, operations: [&str; 2]) -> String {
+    let gpu = |rank: usize| {
+        let peer = 1 - rank;
+        let remote = |letter: &str, kind: &str| {
+            format!("{{\"rank\": {peer}, \"type\": \"{letter}\", \"access_channel_types\": [\"{kind}\"]}}")
+        };
+        let remotes: Vec<String> =
+            ["memory", "port"].iter().flat_map(|kind| ["i", "s"].map(|letter| remote(letter, kind))).collect();
+        format!(
+            "{{\"id\": {rank}, \"input_chunks\": 4, \"output_chunks\": 4, \"scratch_chunks\": 4, \"channels\": \
+             [{{\"channel_type\": \"memory\", \"connected_to\": [{peer}, {peer}]}}, {{\"channel_type\": \"port\", \
+             \"connected_to\": [{peer}, {peer}]}}], \"remote_buffers\": [{}], \"threadblocks\": [{{\"id\": 0, \"ops\": [{}], \
+             \"channels\": [{{\"channel_type\": \"memory\", \"channel_ids\": [0, 1]}}, {{\"channel_type\": \"port\", \
+             \"channel_ids\": [0, 1]}}], \"remote_buffer_refs\": [{{\"access_channel_type\": \"memory\", \
+             \"remote_buffer_ids\": [0, 1]}}, {{\"access_channel_type\": \"port\", \"remote_buffer_ids\": [2, 3]}}]}}]}}",
+            remotes.join(", "),
+            operations[rank]
+        )
+    };
+    format!(
+        "{{\"name\": \"two\", \"collective\": \"{collective}\", \"protocol\": \"Simple\", \"inplace\": true, {whole} \
+         \"gpus\": [{}, {}]}}",
+        gpu(0),
+        gpu(1)
+    )
+}
+
+/// Operations of [`of_two`], in words: `put i0 s1 port`, `signal 0 1 port`, `wait 0`, `copy i0 s0`, `nop`.
+fn operations(words: &str) -> String {
+    let one = |operation: &str| {
+        let words: Vec<&str> = operation.split_whitespace().collect();
+        let kind = if words.contains(&"port") { "port" } else { "memory" };
+        let channels: Vec<&str> =
+            words[1..].iter().filter(|word| word.parse::<u32>().is_ok()).copied().collect();
+        let spans: Vec<&str> = words[1..].iter().filter(|word| word.starts_with(['i', 's', 'I', 'S'])).copied().collect();
+        let span = |word: &str| {
+            let (letter, index) = word.split_at(1);
+            let buffer = match letter {
+                "I" => "\"buffer_id\": 0".to_owned(),
+                "S" => "\"buffer_id\": 1".to_owned(),
+                local => format!("\"type\": \"{local}\""),
+            };
+            format!("{{{buffer}, \"index\": {index}, \"size\": 1}}")
+        };
+        let (sources, destinations) = spans.split_at(if words[0] == "flush" { 0 } else { spans.len().div_ceil(2) });
+        let list = |spans: &[&str]| spans.iter().map(|word| span(word)).collect::<Vec<_>>().join(", ");
+        let mut text = format!("{{\"name\": \"{}\"", words[0]);
+        if !sources.is_empty() {
+            text += &format!(", \"src_buff\": [{}]", list(sources));
+        }
+        if !destinations.is_empty() {
+            text += &format!(", \"dst_buff\": [{}]", list(destinations));
+        }
+        if !channels.is_empty() {
+            text += &format!(", \"channel_ids\": [{}]", channels.join(", "));
+        }
+        text + &format!(", \"channel_type\": \"{kind}\"}}")
+    };
+    words.split(';').map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// What is wrong with a plan of an unknown collective on two GPUs, and what is noted.
+fn said_of_two(whole: &str, first: &str, second: &str) -> (String, Vec<String>) {
+    let found = verdict(&of_two("none", whole, [&operations(first), &operations(second)]));
+    (found.faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "), found.notes)
+}
+
+#[test]
+fn a_put_over_a_port_ends_when_its_port_says_so() {
+    let says = |first: &str, second: &str| said_of_two("", first, second).0;
+    // The same thread puts and signals: the proxy keeps the order, and the answer says that it is done.
+    let answers = "signal 1; wait 0 port; nop; signal 0; nop; wait 1";
+    assert_eq!(says("wait 1; put i0 I1 0 port; signal 0 port; wait 0; nop; signal 1", answers), "");
+    // Without an answer the source may still be read at the end.
+    let silent = "signal 1; wait 0 port";
+    let said = says("wait 1; put i0 I1 0 port; signal 0 port", silent);
+    assert!(said.contains("put may still access user buffers of GPU 0 when that has ended, for nothing flushes"), "{said}");
+    assert_eq!(says("wait 1; put i0 I1 0 port; signal 0 port; flush 0 i0 port", silent), "");
+    // The kernel counts destinations.
+    let (said, notes) = said_of_two("", "wait 1; put i0 I1 0 port; signal 0 port; flush 0 port", silent);
+    assert!(said.contains("(late)"), "{said}");
+    assert_eq!(notes, ["A flush waits for as many channels as it has destinations in dst_buff, and one has fewer."]);
+    // The signal of another channel does not wait for the put, be it a port or memory.
+    for signal in ["signal 1 port", "signal 0"] {
+        let wait = signal.replace("signal", "wait");
+        let first = format!("wait 1; put i0 I1 0 port; nop; {signal}; flush 0 i0 port");
+        let said = says(&first, &format!("signal 1; {wait}; nop; copy i1 s0"));
+        assert!(said.contains("copy accesses chunk 1 of i on GPU 1 in no order with GPU 0, thread block 0, operation 1, whose put"), "{signal}: {said}");
+    }
+    // Another thread's signal may overtake the put.
+    let said = says("wait 1; put i0 I1 0 port; signal 1 0 port; flush 0 i0 port", "signal 1; wait 0 1 port");
+    assert!(said.contains("signal with no nop after another thread put over its port (no barrier)"), "{said}");
+    // What is written is not there for the thread that puts.
+    let said = says("wait 1; nop; copy i1 i0; put i0 I1 0 port; nop; signal 0 port; flush 0 i0 port", silent);
+    assert!(said.contains("put and operation 2 access chunk 0 of i on GPU 0 with no nop between"), "{said}");
+    // The source is overwritten while the proxy may still read it.
+    let said = says("wait 1; put i0 I1 0 port; nop; copy i1 i0; nop; signal 0 port; flush 0 i0 port", silent);
+    assert!(said.contains("copy accesses chunk 0 of i on GPU 0 in no order with GPU 0"), "{said}");
+}
+
+#[test]
+fn scratch_is_not_overwritten_before_the_launch_before_is_done_with_it() {
+    let says = |whole: &str, first: &str, second: &str| said_of_two(whole, first, second).0;
+    // The first does not hear from the second before it writes there again.
+    let takes = "wait 0; nop; copy s1 i0";
+    let said = says("", "put i0 S1; nop; signal 0", takes);
+    assert_eq!(
+        said,
+        "gpu 0, thread block 0, operation 0: put writes chunk 1 of s on GPU 1, where GPU 1 may not be done with the \
+         launch before (early)"
+    );
+    let handshake = format!("rlxsignal 1; {takes}");
+    assert_eq!(says("", "rlxwait 1; nop; put i0 S1; nop; signal 0", &handshake), "");
+    let answers = format!("{takes}; nop; signal 1");
+    assert_eq!(says("", "put i0 S1; nop; signal 0; wait 1", &answers), "");
+    // A put over a port into scratch may come after the next launch has begun there.
+    let said = says("", "rlxwait 1; nop; put i0 S1 0 port", "rlxsignal 1; copy i0 s1");
+    assert!(said.contains("(race)"), "{said}");
+}
+
+#[test]
+fn operands_that_the_kernel_takes_otherwise_are_refused() {
+    let says = |whole: &str, first: &str| {
+        let found = verdict(&of_two("none", whole, [&operations(first), &operations("nop")]));
+        assert!(found.sentence().starts_with("MSCCL++ does not run it"), "{}", found.sentence());
+        found.faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    };
+    let at = "gpu 0, thread block 0, operation 0: ";
+    for (operation, what) in [
+        ("put i0 s1 I0 I1", "put takes all sources from the buffer of the first"),
+        ("put i0 i1 I0", "put takes a source for each destination, and has 2 and 1"),
+        ("put I0 i0", "put takes its source 0 as a local buffer, and it is a remote buffer"),
+        ("copy i0 I0", "copy takes its destination 0 as a local buffer, and it is a remote buffer"),
+        ("pws i0 I0 0", "pws sends no signal over memory"),
+        ("pwsf i0 I0 0 port", "pwsf reads from a wrong place over ports"),
+        ("put i0 I0 port", "put takes a channel for each of its 1 destinations, and has 0"),
+        ("re i0 s0 i1 i2", "re passes over its destination 1"),
+    ] {
+        let said = says("", operation);
+        assert!(said.starts_with(&format!("{at}{what}")), "{operation}: {said}");
+    }
+    let said = says("\"use_double_scratch_buffer\": true,", "put i0 S0");
+    assert!(said.contains("accesses scratch of another GPU always in its first half"), "{said}");
+    let plain = written("ring:4", Collective::AllReduce, 1, None).unwrap();
+    let other = verdict(&plain.replace("\"reduce_op\": \"sum\"", "\"reduce_op\": \"max\""));
+    assert_eq!(other.notes, ["reduce_op \"max\" has no effect: MSCCL++ always adds."]);
+}
+
+#[test]
+fn plans_of_many_chunks_are_written_for_every_collective() {
+    for (form, most) in [("ring:2", 16), ("ring:4", 16), ("full:4", 16), ("hypercube:3", 8), ("dgx1v", 8), ("mesh:3x3", 8)] {
+        for collective in [Collective::AllGather, Collective::ReduceScatter, Collective::AllReduce] {
+            let text = written(form, collective, most, None).unwrap_or_else(|why| panic!("{form} {collective}: {why}"));
+            assert_eq!(verdict(&text).faults, [], "{form} {collective}");
+        }
+    }
+}
+
 #[test]
 fn a_plan_between_nodes_uses_ports_there() {
+    for (form, groups) in [("ring:8", [vec![0, 1, 2, 3], vec![4, 5, 6, 7]]), ("full:4", [vec![0, 1], vec![2, 3]])] {
+        for collective in [Collective::AllGather, Collective::ReduceScatter, Collective::AllReduce] {
+            for chunks in [1, 3] {
+                let text = written(form, collective, chunks, Some(&groups)).unwrap_or_else(|why| panic!("{form}: {why}"));
+                assert!(text.contains("\"port\""), "{form} {collective}");
+                assert_eq!(verdict(&text).faults, [], "{form} {collective} {chunks}");
+                assert_eq!(verdict(&text).notes, [""; 0], "{form} {collective} {chunks}");
+            }
+        }
+    }
     let groups = [vec![0, 1], vec![2, 3]];
     let text = written("ring:4", Collective::AllReduce, 1, Some(&groups)).unwrap();
     assert_eq!(verdict(&text).faults, []);

@@ -66,7 +66,7 @@ pub(super) struct WantedArguments {
 }
 
 /// Rates of links that no file says: of forms, and of dumps of machines.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Links of forms and dumps")]
 struct LinkArguments {
     /// Latency of each link, in ns [default: 500]
@@ -109,6 +109,13 @@ impl LinkArguments {
         self.rate.iter().map(|(name, _)| name.as_str()).find(|name| !is_there(name))
     }
 
+    fn refuse_unknown(&self, machine: &Machine, name: &str) -> Result<(), CliError> {
+        let Some(unknown) = self.unknown(machine) else { return Ok(()) };
+        let held: BTreeSet<&str> = machine.gpus.iter().map(|gpu| gpu.generation.as_str()).collect();
+        let held = held.into_iter().collect::<Vec<_>>().join(", ");
+        refuse(format!("--rate {unknown} has no effect: the GPUs of {name} are of {held}"))
+    }
+
     fn rates(&self, nodes: u32) -> Rates {
         let mut rates = Rates { nodes, ..Rates::default() };
         for (generation, gbps) in &self.rate {
@@ -128,7 +135,7 @@ fn positive() -> impl Fn(&str) -> Result<f64, &'static str> + Clone {
     arguments::number(0.0..=f64::MAX, "is not a number that is not negative")
 }
 
-fn rate(text: &str) -> Result<(String, f64), &'static str> {
+pub(super) fn rate(text: &str) -> Result<(String, f64), &'static str> {
     let (generation, gbps) = text.split_once('=').ok_or("is no rate; write gfx950=76.8")?;
     Ok((generation.trim().to_owned(), positive()(gbps)?))
 }
@@ -174,11 +181,7 @@ pub(super) fn topology(path: &Path, wanted: &WantedArguments, nodes: Option<u32>
                     .to_owned(),
             ));
         };
-        if let Some(unknown) = wanted.links.unknown(&machine) {
-            let held: BTreeSet<&str> = machine.gpus.iter().map(|gpu| gpu.generation.as_str()).collect();
-            let held = held.into_iter().collect::<Vec<_>>().join(", ");
-            return refuse(format!("--rate {unknown} has no effect: the GPUs of {name} are of {held}"));
-        }
+        wanted.links.refuse_unknown(&machine, &name)?;
         let joined = machine.topology(&stem, &wanted.links.rates(nodes.unwrap_or(1)));
         let (topology, notes) = joined.map_err(|error| unread(error.to_string()))?;
         terminal::say_notes(notes);
@@ -193,7 +196,29 @@ pub(super) fn topology(path: &Path, wanted: &WantedArguments, nodes: Option<u32>
     Ok(reading.topology)
 }
 
+/// The machine of a dump.
+///
+/// # Errors
+/// Returns what keeps the file from being read, or what it is instead.
+pub(super) fn machine(path: &Path, rate: &[(String, f64)]) -> Result<(Machine, Rates), CliError> {
+    let (text, name) = (files::text(path)?, files::name(path));
+    let unread = |why: &str| told(format!("{name} can't be used: {why}"));
+    let what = "is no dump of a machine; give what NCCL_TOPO_DUMP_FILE wrote";
+    if !dump::is_dump(&text) {
+        return Err(unread(what));
+    }
+    let Dump::Machine(machine) = dump::read(&text).map_err(|why| unread(&why))? else { return Err(unread(what)) };
+    let links = LinkArguments { rate: rate.to_vec(), ..LinkArguments::default() };
+    links.refuse_unknown(&machine, &name)?;
+    Ok((machine, links.rates(1)))
+}
+
 impl WantedArguments {
+    /// The rates of links in a dump that were given.
+    pub(super) fn rate(&self) -> &[(String, f64)] {
+        &self.links.rate
+    }
+
     pub(super) fn wanted(&self) -> Result<CollectiveRequest, CliError> {
         let mut wanted = CollectiveRequest {
             collective: Some(self.collective.unwrap_or(Collective::AllGather)),

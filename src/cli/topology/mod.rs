@@ -1,6 +1,7 @@
 //! `collectune topology`: from a graph of links to a schedule of a collective.
 
 mod graph;
+mod rings;
 mod synthesize;
 mod verify;
 
@@ -12,6 +13,7 @@ commands! {
     /// Link graphs and dumps of machines: a verified schedule of a collective, and its distance to a lower bound
     Topology {
         Synthesize(synthesize::Synthesize),
+        Rings(rings::FindRings),
         Verify(verify::Verify),
     }
 }

@@ -125,6 +125,9 @@ impl Synthesize {
         let mut study = Study::default();
         let about = self.wanted.about::<StudyError>(&self.graph);
         study.open(Source::Edited(topology)).map_err(&about)?;
+        if let Some((_, form)) = &self.output {
+            study.check_form(&wanted, *form).map_err(&about)?;
+        }
         let begin = Instant::now();
         let mut bar = terminal::Bar::new();
         let mut standing = study.begin(wanted, method, self.seed, SLICE, &mut bar).map_err(about)?;

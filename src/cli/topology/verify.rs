@@ -5,31 +5,36 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::graph::{WantedArguments, topology};
+use super::graph::{self, WantedArguments, topology};
 use crate::{
     cli::{
         arguments,
-        error::{CliError, told},
+        error::{CliError, refuse, told},
         files, terminal,
     },
     text::visible,
     topology::{
+        dump::{self, Dump},
         model::{Topology, Unit},
-        msccl, mscclpp, result, study,
+        msccl, mscclpp,
+        nccl_graph::{self, Check},
+        result, study,
     },
+    units::{capitalised, count},
 };
 
 /// Check a schedule that somebody else made: durations, one chunk per link at a time, causality, completeness
 ///
 /// Reads the result files of TACOS, its forks and BEAN TACOS (`chunk`, `chunk:end:start` in ps, `chunk:start:end` in
-/// ns), plans of MSCCL++ as JSON and algorithms of MSCCL as XML, which are run. The exit code is 3 where something is
-/// wrong.
+/// ns), plans of MSCCL++ as JSON and algorithms of MSCCL as XML, which are run, and graph files of NCCL. The exit code
+/// is 3 where something is wrong.
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune topology verify schedule.csv --graph graph.csv
-  collectune topology verify allreduce.json")]
+  collectune topology verify allreduce.json
+  collectune topology verify graph.xml --graph topology.xml")]
 pub(in crate::cli) struct Verify {
-    /// A result file, a plan of MSCCL++, or an algorithm of MSCCL
+    /// A result file, a plan of MSCCL++, an algorithm of MSCCL, or a graph file of NCCL
     #[arg(value_name = "RESULT")]
     result: PathBuf,
 
@@ -68,8 +73,16 @@ impl Verify {
     pub(super) fn run(self) -> Result<(), CliError> {
         let text = files::text(&self.result)?;
         let checked = match () {
+            () if dump::is_dump(&text) => self.graphs(&text)?,
             () if text.trim_start().starts_with('<') => self.algorithm(&text)?,
             () if mscclpp::is_plan(&text) => self.plan(&text)?,
+            () if text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']) => {
+                return refuse(format!(
+                    "{} is JSON, and no execution plan of MSCCL++, which has gpus with threadblocks; a schedule is given as \
+                     the CSV that `collectune topology synthesize -o` writes",
+                    files::name(&self.result)
+                ));
+            }
             () => self.schedule(&text)?,
         };
         if self.json {
@@ -145,6 +158,52 @@ impl Verify {
     }
 
     /// An algorithm of MSCCL, run; with a graph, each pair of ranks that it connects has to be a link.
+    /// A graph file of NCCL; with a machine, whether its links give what the channels state.
+    fn graphs(&self, text: &str) -> Result<Checked, CliError> {
+        let why = ": a graph file has channels, and no collective";
+        arguments::refuse_unused(&["collective", "chunk", "chunks", "root", "conditions", "decimal", "merge"], why)?;
+        let why = ": a graph file is about bandwidth, which --rate sets";
+        arguments::refuse_unused(&["latency", "bandwidth", "slow_latency", "slow_bandwidth"], why)?;
+        let name = files::name(&self.result);
+        let graphs = match dump::read(text).map_err(|why| told(format!("{name} can't be used: {why}")))? {
+            Dump::Patterns(graphs) => graphs,
+            Dump::Machine(_) => {
+                return refuse(format!("{name} is a machine; give what NCCL_GRAPH_DUMP_FILE wrote, and {name} as --graph"));
+            }
+        };
+        let machine = match &self.graph {
+            Some(path) => Some(graph::machine(path, self.wanted.rate())?),
+            None => {
+                self.graph()?;
+                None
+            }
+        };
+        let checks = nccl_graph::checks(&graphs, machine.as_ref().map(|(machine, rates)| (machine, rates)));
+        let faults: Vec<String> =
+            checks.iter().flat_map(|check| check.faults.iter().map(|fault| format!("{}: {fault}", check.kind))).collect();
+        let notes: Vec<String> = checks.iter().flat_map(|check| check.notes.iter().cloned()).collect();
+        terminal::say_notes(&notes);
+        let mut sentences = vec![nccl_graph::sentence(&checks)];
+        for check in &checks {
+            if let (Some(real), Some(tightest)) = (check.real_gbps, &check.tightest) {
+                let Check { kind, channels, stated_gbps, .. } = check;
+                sentences.push(format!(
+                    "{}: {} of {stated_gbps} GB/s stated, {real:.2} by {tightest}.",
+                    capitalised(kind),
+                    count(*channels as u64, "channel")
+                ));
+            }
+        }
+        Ok(Checked {
+            verified: faults.is_empty(),
+            dialect: "graph file of NCCL".to_owned(),
+            faults,
+            notes,
+            sentences,
+            ..Checked::default()
+        })
+    }
+
     fn algorithm(&self, text: &str) -> Result<Checked, CliError> {
         let why = ": an algorithm of MSCCL says itself what it computes, in chunks of any size";
         arguments::refuse_unused(&["chunk", "chunks", "root", "conditions"], why)?;

@@ -31,6 +31,40 @@ pub struct Pattern {
     pub nodes: u32,
 }
 
+/// The attributes of a graph beside its channels, as the file has them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stated {
+    /// The line of the graph in the file.
+    pub line: usize,
+    /// NCCL's number of the pattern: 1 to 3 trees, 4 rings, 5 NVLink SHARP, 6 CollNet.
+    pub pattern: u32,
+    /// The number of channels; `None` where it is missing.
+    pub channels: Option<u32>,
+    /// Bandwidth of a channel between nodes, in GB/s.
+    pub inter_gbps: f64,
+    /// The worst path between GPUs of a channel, as a word.
+    pub intra: String,
+    /// The worst path to a network port, as a word.
+    pub inter: String,
+    /// Whether a channel may leave through another port than it enters.
+    pub crosses_nics: bool,
+    /// Whether all channels have the same order of GPUs.
+    pub is_same: bool,
+    /// Device numbers of 10 and more that are written without `0x`.
+    pub decimals: Vec<u32>,
+}
+
+/// The graphs of a file: the channels of each, and what it states of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Graphs {
+    /// The version of the format; NCCL reads version 1 alone.
+    pub version: Option<String>,
+    /// The channels of each graph.
+    pub patterns: Vec<Pattern>,
+    /// The attributes of each graph, in the same order.
+    pub stated: Vec<Stated>,
+}
+
 /// The most GPUs that the channels of all graphs pass, over all nodes.
 pub const MOST_HOPS: u64 = 500_000;
 
@@ -61,6 +95,28 @@ pub(super) fn read(graph: &Element) -> Result<Pattern, String> {
     Ok(Pattern { id: whole("id"), kind: kind.to_owned(), speed_gbps, channels, ports, nodes: 1 })
 }
 
+/// The attributes of a graph beside its channels.
+pub(super) fn stated(graph: &Element) -> Stated {
+    let whole = |name: &str| graph.get(name).and_then(integer);
+    let word = |name: &str| graph.get(name).unwrap_or_default().to_owned();
+    let devs = graph.named("channel").flat_map(|channel| channel.named("gpu").chain(channel.named("net")));
+    let decimals = devs.filter_map(|of| of.get("dev").filter(|dev| !dev.starts_with("0x")).and_then(integer));
+    let mut decimals: Vec<u32> = decimals.filter(|dev| *dev >= 10).collect();
+    decimals.sort_by_cached_key(|dev| u64::from(*dev));
+    decimals.dedup();
+    Stated {
+        line: graph.line,
+        pattern: whole("pattern").unwrap_or(0),
+        channels: whole("nchannels"),
+        inter_gbps: graph.get("speedinter").and_then(number).unwrap_or(0.0),
+        intra: word("typeintra"),
+        inter: word("typeinter"),
+        crosses_nics: whole("crossnic") == Some(1),
+        is_same: whole("samechannels") == Some(1),
+        decimals,
+    }
+}
+
 impl Pattern {
     /// Whether its channels are rings, as its kind says.
     pub fn is_ring(&self) -> bool {
@@ -68,7 +124,7 @@ impl Pattern {
     }
 
     /// Whether the channels are trees: within a node a chain, whose first GPU is linked to other nodes.
-    fn is_tree(&self) -> bool {
+    pub(super) fn is_tree(&self) -> bool {
         self.kind.ends_with("trees")
     }
 

@@ -14,9 +14,10 @@ use crate::{
     text::Listing,
     topology::{
         charts, command,
-        dump::{MOST_HOPS, Pattern},
+        dump::{MOST_HOPS, Machine, Pattern, Rates},
         export::Form as FileForm,
         layout, listing,
+        nccl_graph::{self, GraphError, Rings},
         network::{self, CutRequest, Network},
         report::{COMPARISON, MACHINE, ROBUSTNESS, RUN},
         robust,
@@ -50,6 +51,9 @@ const FILES: [(&str, &str, FileForm); 6] = [
     ("topology", "Save topology CSV", FileForm::Topology),
 ];
 
+/// Rings for a machine, which no schedule is needed for.
+const GRAPH: (&str, &str) = ("graph", "Save NCCL graph file");
+
 /// The state of the topology workbench.
 #[derive(Default)]
 pub struct Topology {
@@ -61,6 +65,8 @@ pub struct Topology {
     /// Links that were added to it and removed, as they were chosen.
     edits: [String; 2],
     opened: Opened,
+    /// Rings for the machine, where one is shown.
+    rings: Option<Result<Rings, GraphError>>,
     asked: Option<SearchRequest>,
     /// The reason why there is no schedule.
     why: Option<String>,
@@ -120,6 +126,7 @@ impl Topology {
                 self.opened.notes.push(left_out);
             }
             (self.source, self.edits) = (Some(source), edits);
+            self.rings = self.machine().map(|(machine, rates)| nccl_graph::rings(machine, rates));
         }
         let topology = self.study.topology()?;
         let mut form = Form::new(&self.choices);
@@ -483,7 +490,31 @@ impl Topology {
                 section.tables.push(Exhibit::new(&id, format!("Faults of {name}"), listing::plan_faults(verdict)));
             }
         }
+        self.add_graphs(&mut section);
         section.on(RUN)
+    }
+
+    /// The machine that is shown, with its rates, as long as it is whole.
+    fn machine(&self) -> Option<(&Machine, &Rates)> {
+        let Some(Source::Machine(place, rates)) = &self.source else { return None };
+        let (_, machine) = request::of_kind(self.study.parts(), request::machine).nth(*place as usize)?;
+        Some((machine, rates))
+    }
+
+    /// Checks dropped graph files, and says what rings the machine could have.
+    fn add_graphs(&self, section: &mut Section) {
+        for (number, (name, graphs)) in request::of_kind(self.study.parts(), request::graphs).enumerate() {
+            let checks = nccl_graph::checks(graphs, self.machine());
+            section.text.push(format!("{name}: {}", nccl_graph::sentence(&checks)));
+            section.text.extend(checks.iter().flat_map(|check| check.notes.iter().cloned()));
+            let (id, title) = (format!("topology-graphs-{}", number + 1), format!("Channels of {name}"));
+            section.tables.push(Exhibit::new(&id, title, listing::graph_checks(&checks)));
+        }
+        match &self.rings {
+            Some(Ok(rings)) => section.text.push(rings.sentence()),
+            Some(Err(why)) => section.text.push(format!("No graph file of NCCL is offered: {why}.")),
+            None => {}
+        }
     }
 
     /// A table that compares the dumped rings and trees with the schedule.
@@ -495,13 +526,7 @@ impl Topology {
         if let Some(shown) = &self.found {
             found = shown.status.time_ns;
         }
-        let machine = match &self.source {
-            Some(Source::Machine(place, rates)) => {
-                let machine = request::of_kind(self.study.parts(), request::machine).nth(*place as usize);
-                machine.map(|(_, machine)| (machine, rates))
-            }
-            _ => None,
-        };
+        let machine = self.machine();
         let bytes = wanted.chunk_bytes * u64::from(wanted.chunks);
         let takes = |pattern: &Pattern| {
             // A damaged graph has other links than those that were dumped.
@@ -576,10 +601,18 @@ impl Study for Topology {
         if self.found.is_none() {
             return Vec::new();
         }
-        FILES.map(|(key, label, _)| (key.to_owned(), label.to_owned())).into()
+        let mut files: Vec<(String, String)> = FILES.map(|(key, label, _)| (key.to_owned(), label.to_owned())).into();
+        if matches!(self.rings, Some(Ok(_))) {
+            files.insert(1, (GRAPH.0.to_owned(), GRAPH.1.to_owned()));
+        }
+        files
     }
 
     fn file(&self, key: &str, _: &mut dyn Progress) -> Result<TextFile, WorkbenchError> {
+        if let (true, Some(Ok(rings))) = (key == GRAPH.0, &self.rings) {
+            let name = format!("{}.graph.xml", self.opened.topology.name);
+            return Ok(TextFile { name, text: rings.text.clone(), note: nccl_graph::HOW_TO_RUN.to_owned() });
+        }
         let form = FILES.iter().find(|(known, ..)| *known == key).map(|(.., form)| *form);
         let form = form.ok_or_else(|| WorkbenchError::NoFile(key.to_owned()))?;
         let file = self.active().export(form)?;

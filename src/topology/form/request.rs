@@ -7,7 +7,7 @@ use crate::{
     schedule::synthesize::Method,
     topology::{
         conditions::{Custom, MOST_PAIRS, RequestError, read_custom},
-        dump::Machine,
+        dump::{Graphs, Machine},
         model::Topology,
         mscclpp::Verdict,
         study::{Part, StudyError},
@@ -84,6 +84,10 @@ pub(super) fn machine(part: &Part) -> Option<&Machine> {
 
 pub(super) fn plan(part: &Part) -> Option<&Verdict> {
     if let Part::Plan(verdict) = part { Some(verdict) } else { None }
+}
+
+pub(super) fn graphs(part: &Part) -> Option<&Graphs> {
+    if let Part::Patterns(graphs) = part { Some(graphs) } else { None }
 }
 
 /// The topology of a dropped schedule.

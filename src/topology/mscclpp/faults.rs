@@ -13,13 +13,16 @@ pub enum FaultKind {
     Limit,
     /// An operation leaves its buffer.
     Bounds,
+    /// The kernel takes the buffers of an operation otherwise than the plan gives them.
+    Operands,
     /// Threads of a block access the same data, signal or wait with no barrier (`nop`) between.
     NoSync,
     /// Two thread blocks access the same data in no order, and one writes.
     Race,
-    /// A rank accesses a peer's user buffer before anything came from that peer in this launch.
+    /// A rank accesses a peer's user buffer, or what a peer may still access in scratch for the launch before, before
+    /// anything came from that peer in this launch.
     Early,
-    /// A rank may end while a peer still accesses its user buffer.
+    /// A rank may end while a peer, or a put over a port, still accesses its user buffer.
     Late,
     /// `get` with unlike offsets: MSCCL++ adds that of the source to the local address, and that of the destination to
     /// the remote one.
@@ -42,6 +45,7 @@ impl FaultKind {
             Self::Load => "load",
             Self::Limit => "limit",
             Self::Bounds => "bounds",
+            Self::Operands => "operands",
             Self::NoSync => "no barrier",
             Self::Race => "race",
             Self::Early => "early",

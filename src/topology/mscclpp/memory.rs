@@ -11,7 +11,7 @@ use crate::order::CompactSort;
 /// What a cell holds: an element of the collective, and the ranks whose parts are added in it, ascending.
 pub(super) type Content = (u32, Vec<u32>);
 
-/// An access: the thread block, the place of its operation, and the barriers of the thread block before it.
+/// An access: the thread block or the proxy, the place of its operation, and the barriers of the thread block before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
     pub(super) block: usize,
@@ -19,14 +19,33 @@ pub(super) struct Access {
     pub(super) barriers: u32,
 }
 
+/// A packet, with what its sender knew.
+#[derive(Clone, Debug)]
+pub(super) struct Packet {
+    pub(super) content: Option<Content>,
+    pub(super) known: Rc<Known>,
+    pub(super) reads: Vec<Access>,
+}
+
+/// The first write to scratch.
+#[derive(Clone, Debug)]
+pub(super) struct FirstWrite {
+    pub(super) by: Access,
+    /// The ranks that were known to run in this launch.
+    pub(super) runs: Rc<Vec<bool>>,
+}
+
 /// A cell.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
     pub(super) content: Option<Content>,
-    /// A packet, with what its sender knew.
-    pub(super) packet: Option<(Option<Content>, Rc<Known>)>,
+    pub(super) packet: Option<Packet>,
+    /// The last write of data.
     pub(super) write: Option<Access>,
+    /// Reads after it.
     pub(super) reads: Vec<Access>,
+    /// Of scratch.
+    pub(super) first_write: Option<FirstWrite>,
 }
 
 /// Where a cell is: rank, buffer and place.
@@ -53,9 +72,8 @@ fn part(length: usize, (part, parts): (u32, u32)) -> (usize, usize) {
 impl<'a> Memory<'a> {
     /// The buffers before the launch.
     pub(super) fn new(plan: &'a Plan) -> Self {
-        let operations = || plan.gpus.iter().flat_map(|gpu| &gpu.blocks).flat_map(|block| &block.operations);
         let is_divided = |operation: &Operation| operation.share.1 > 1 || operation.pass.1 > 1;
-        let per_chunk = if operations().any(is_divided) { 12 } else { 1 };
+        let per_chunk = if plan.operations().any(is_divided) { 12 } else { 1 };
         let empty = |chunks: u32| vec![Cell::default(); chunks as usize * per_chunk];
         let cells = plan.gpus.iter().map(|gpu| gpu.chunks.map(empty)).collect();
         let mut memory = Self { plan, per_chunk, cells };
@@ -70,6 +88,11 @@ impl<'a> Memory<'a> {
             }
         }
         memory
+    }
+
+    /// The cells of a rank's scratch.
+    pub(super) fn scratch(&self, rank: usize) -> &[Cell] {
+        &self.cells[rank][Buffer::Scratch as usize]
     }
 
     /// The cell at a place; in place, input and output are one buffer.

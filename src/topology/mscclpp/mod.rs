@@ -9,6 +9,7 @@ mod json;
 mod memory;
 mod order;
 mod plan;
+mod ports;
 mod program;
 mod run;
 mod write;
@@ -19,7 +20,7 @@ pub use self::{
     faults::{Fault, FaultKind},
     plan::Plan,
     run::{Run, run, run_in_turns},
-    write::{PlanInput, WriteError, write},
+    write::{MOST_TRANSFERS, PlanInput, WriteError, write},
 };
 
 /// What runs a plan, and how, in sentences.
@@ -68,7 +69,7 @@ impl Verdict {
                 count(*ranks as u64, "rank")
             );
         }
-        let what = if is(&[FaultKind::Schema, FaultKind::Load, FaultKind::Limit, FaultKind::Bounds]) {
+        let what = if is(&[FaultKind::Schema, FaultKind::Load, FaultKind::Limit, FaultKind::Bounds, FaultKind::Operands]) {
             "MSCCL++ does not run it".to_owned()
         } else if is(&[FaultKind::Unchecked]) {
             return "Whether it is right is not known: it is too large to be run here.".to_owned();

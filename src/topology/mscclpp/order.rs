@@ -1,11 +1,17 @@
 //! What comes before what: vector clocks of thread blocks.
 //!
-//! Each thread block knows how many operations of every other one are sure to be done. It grows by signals, semaphores,
+//! Each thread block, and each proxy of a port, knows how many operations of every other one are sure to be done. It grows by signals, semaphores,
 //! barriers and packets. A relaxed signal says only that the peer runs: what it seems to order is kept apart.
 
-/// How many operations of each thread block are done, thread blocks of all ranks one after the other.
-/// No thread block has more than 128, which MSCCL++ and the passes of a pipeline here see to.
+use std::rc::Rc;
+
+/// How many operations of each thread block are done, thread blocks of all ranks one after the other, and proxies after
+/// them. No thread block has more than 128, which MSCCL++ and the passes of a pipeline here see to, and no proxy more
+/// than [`MOST_COUNTED`].
 type Clock = Vec<u8>;
+
+/// The most operations that a clock counts.
+pub(super) const MOST_COUNTED: usize = u8::MAX as usize;
 
 /// What a thread block knows of all others.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +21,7 @@ pub(super) struct Known {
     /// What would be done if relaxed signals ordered data.
     loose: Clock,
     /// The ranks that are sure to run in this launch.
-    pub(super) runs: Vec<bool>,
+    pub(super) runs: Rc<Vec<bool>>,
 }
 
 /// Whether an operation of another thread block comes before.
@@ -34,7 +40,7 @@ impl Known {
     pub(super) fn at_start(blocks: usize, ranks: usize, rank: usize) -> Self {
         let mut runs = vec![false; ranks];
         runs[rank] = true;
-        Self { strict: vec![0; blocks], loose: vec![0; blocks], runs }
+        Self { strict: vec![0; blocks], loose: vec![0; blocks], runs: Rc::new(runs) }
     }
 
     /// Learns what another one knew. Of a relaxed signal only that its ranks run is sure.
@@ -46,7 +52,9 @@ impl Known {
             join(&mut self.strict, &other.strict);
         }
         join(&mut self.loose, &other.loose);
-        self.runs.iter_mut().zip(&other.runs).for_each(|(own, other)| *own |= *other);
+        if self.runs.iter().zip(&*other.runs).any(|(own, other)| *other && !own) {
+            Rc::make_mut(&mut self.runs).iter_mut().zip(&*other.runs).for_each(|(own, other)| *own |= *other);
+        }
     }
 
     /// Notes that the first operations of the thread block itself are done.

@@ -102,13 +102,34 @@ pub(super) struct End {
     pub(super) other: usize,
 }
 
+/// How a plan names a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Via {
+    /// By its `type`.
+    Local,
+    /// By a `buffer_id`.
+    Remote,
+    /// By a `switch_channel_id`.
+    Switch,
+}
+
+impl Via {
+    const fn what(self) -> &'static str {
+        match self {
+            Self::Local => "a local buffer",
+            Self::Remote => "a remote buffer",
+            Self::Switch => "a switch channel",
+        }
+    }
+}
+
 /// Where an operation reads or writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     /// The ranks whose buffers it is about: one, or those of a switch.
     pub(super) ranks: Vec<u32>,
-    /// It was reached over a switch.
-    pub(super) is_switch: bool,
+    /// How it is named.
+    pub(super) via: Via,
     pub(super) buffer: Buffer,
     /// The first chunk, and the number of chunks.
     pub(super) index: u32,
@@ -175,6 +196,44 @@ impl Kind {
     }
 }
 
+/// How the kernel takes the buffers of an operation. See `execution_kernel.hpp`.
+struct Operands {
+    /// The first source, and the others, if there may be.
+    sources: Pair,
+    /// The first destination, and the others, if there may be.
+    destinations: Pair,
+    /// The second destination is local like the first.
+    second_is_local: bool,
+    /// Each source goes to the destination at its place.
+    in_pairs: bool,
+}
+
+/// The first of a list, and the others.
+type Pair = (Via, Option<Via>);
+
+impl Operands {
+    /// Those of an operation by its word; `None` where nothing is known of them.
+    fn of(word: &str) -> Option<Self> {
+        use Via::{Local, Remote, Switch};
+        let (sources, destinations) = match word {
+            "copy" | "cpkt" | "upkt" => ((Local, None), (Local, None)),
+            "put" | "pws" | "pwsf" | "ppkt" => ((Local, Some(Local)), (Remote, Some(Remote))),
+            "get" => ((Remote, Some(Remote)), (Local, Some(Local))),
+            "re" | "repkt" | "recpkt" => ((Local, Some(Local)), (Local, None)),
+            "res" | "respkt" | "recspkt" => ((Local, Some(Local)), (Local, Some(Remote))),
+            "rre" => ((Local, Some(Remote)), (Local, None)),
+            "rres" => ((Local, Some(Remote)), (Local, Some(Remote))),
+            "rppkt" => ((Local, None), (Remote, Some(Remote))),
+            "glres" => ((Switch, None), (Switch, None)),
+            "gstore" => ((Local, None), (Switch, None)),
+            _ => return None,
+        };
+        let second_is_local = matches!(word, "recpkt" | "recspkt");
+        let in_pairs = matches!(word, "put" | "pws" | "pwsf" | "ppkt" | "get");
+        Some(Self { sources, destinations, second_is_local, in_pairs })
+    }
+}
+
 /// An operation of a thread block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Operation {
@@ -185,6 +244,8 @@ pub(super) struct Operation {
     pub(super) destinations: Vec<Span>,
     /// Ends of the rank's channels.
     pub(super) channels: Vec<usize>,
+    /// Whether its channels are ports: what it puts is carried out later, by a proxy.
+    pub(super) is_over_port: bool,
     pub(super) semaphores: Vec<usize>,
     /// The place of its block among those that share it, and their number.
     pub(super) share: (u32, u32),
@@ -211,7 +272,7 @@ pub struct Gpu {
     /// The ends of channels to other ranks, memory before port.
     pub(super) ends: Vec<End>,
     /// The number of ends over memory.
-    memory_ends: usize,
+    pub(super) memory_ends: usize,
     switches: Vec<SwitchChannel>,
     /// Where semaphores begin.
     pub(super) semaphores: Vec<u32>,
@@ -226,11 +287,20 @@ pub struct Plan {
     pub collective: String,
     /// Whether input and output are one buffer.
     pub in_place: bool,
+    /// Whether every other launch uses a second scratch.
+    pub(super) has_double_scratch: bool,
+    /// A `reduce_op` other than a sum.
+    pub(super) other_reduction: Option<String>,
     /// The program of each GPU.
     pub gpus: Vec<Gpu>,
 }
 
 impl Plan {
+    /// The operations of all thread blocks.
+    pub(super) fn operations(&self) -> impl Iterator<Item = &Operation> {
+        self.gpus.iter().flat_map(|gpu| &gpu.blocks).flat_map(|block| &block.operations)
+    }
+
     /// The pairs of ranks between which operations move data, sender and receiver.
     pub fn pairs(&self) -> Vec<(u32, u32)> {
         let mut pairs = Vec::new();
@@ -260,6 +330,8 @@ struct Place {
 #[derive(Default)]
 struct Reader {
     faults: Vec<Fault>,
+    has_double_scratch: bool,
+    other_reduction: Option<String>,
 }
 
 impl Reader {
@@ -313,7 +385,11 @@ impl Reader {
             match value.as_u64().and_then(|number| usize::try_from(number).ok()) {
                 Some(number) if number < end => numbers.push(number),
                 Some(number) => {
-                    self.say(place, FaultKind::Load, format!("{key} has {number}, and there are {end}"));
+                    let what = match end {
+                        0 => format!("{key} has {number}, and there is none"),
+                        end => format!("{key} has {number}, and they are numbered 0 to {}", end - 1),
+                    };
+                    self.say(place, FaultKind::Load, what);
                 }
                 None => self.say(place, FaultKind::Schema, format!("{key} has what is no whole number")),
             }
@@ -389,13 +465,23 @@ impl Plan {
         let mut made: Vec<Gpu> = gpus.iter().zip(0..).map(|(gpu, rank)| reader.gpu(gpu, rank, gpus.len())).collect();
         reader.pair(&mut made);
         let all_chunks: Vec<[u32; 3]> = made.iter().map(|gpu| gpu.chunks).collect();
-        let mut plan = Self { collective, in_place: in_place.unwrap_or_default(), gpus: Vec::new() };
+        let has_double_scratch = match json.get("use_double_scratch_buffer") {
+            None => false,
+            Some(value) => value.as_bool().unwrap_or_else(|| {
+                reader.say(whole, FaultKind::Schema, "use_double_scratch_buffer is neither true nor false");
+                false
+            }),
+        };
+        reader.has_double_scratch = has_double_scratch;
+        let in_place = in_place.unwrap_or_default();
+        let mut plan = Self { collective, in_place, has_double_scratch, ..Self::default() };
         for (rank, (gpu, json)) in (0..).zip(made.iter().zip(gpus)) {
             let remotes = reader.remotes(json, rank, made.len());
             let choice = Choice { gpu, remotes, all_chunks: &all_chunks };
             let blocks = reader.blocks(json, rank, &choice);
             plan.gpus.push(Gpu { blocks, ..gpu.clone() });
         }
+        plan.other_reduction = reader.other_reduction.take();
         if reader.faults.is_empty() && plan.gpus.is_empty() {
             reader.say(whole, FaultKind::Schema, "it has no GPU");
         }
@@ -632,6 +718,12 @@ impl Reader {
             let what = format!("its buffers have {} and {} chunks", first.size, other.size);
             self.say(place, FaultKind::Load, what);
         }
+        if moves {
+            self.operands(place, word, (&sources, &destinations), (channel_type, channels.len()));
+        }
+        if let Some(reduction) = json.get("reduce_op").and_then(Value::as_str).filter(|word| *word != "sum") {
+            self.other_reduction.get_or_insert_with(|| reduction.to_owned());
+        }
         let semaphores = self.numbers(place, json, "semaphore_ids", gpu.semaphores.len());
         let mut barrier = (0, 0);
         if kind == Kind::Barrier {
@@ -658,12 +750,69 @@ impl Reader {
             sources,
             destinations,
             channels,
+            is_over_port: channel_type == Some(ChannelType::Port),
             semaphores,
             share,
             barrier,
             number,
             pass: (0, 1),
         })
+    }
+
+    /// Checks that buffers are what the kernel takes them for: it looks at numbers and places of a list alone.
+    fn operands(
+        &mut self,
+        place: Place,
+        word: &str,
+        (sources, destinations): (&[Span], &[Span]),
+        (channel_type, channels): (Option<ChannelType>, usize),
+    ) {
+        let Some(takes) = Operands::of(word) else { return };
+        let mut say = |what: String| self.say(place, FaultKind::Operands, format!("{word} {what}"));
+        for (name, spans, (first, others)) in
+            [("source", sources, takes.sources), ("destination", destinations, takes.destinations)]
+        {
+            for (number, span) in spans.iter().enumerate() {
+                let expected = match number {
+                    0 => first,
+                    1 if takes.second_is_local && name == "destination" => Via::Local,
+                    _ => match others {
+                        Some(others) => others,
+                        None => {
+                            say(format!("passes over its {name} {number}"));
+                            continue;
+                        }
+                    },
+                };
+                if span.via != expected {
+                    say(format!("takes its {name} {number} as {}, and it is {}", expected.what(), span.via.what()));
+                }
+            }
+        }
+        if takes.in_pairs {
+            if sources.len() != destinations.len() {
+                say(format!("takes a source for each destination, and has {} and {}", sources.len(), destinations.len()));
+            }
+            if takes.sources.0 == Via::Local && sources.iter().any(|span| span.buffer != sources[0].buffer) {
+                say("takes all sources from the buffer of the first".to_owned());
+            }
+            if channel_type == Some(ChannelType::Port) && channels < destinations.len() {
+                say(format!("takes a channel for each of its {} destinations, and has {channels}", destinations.len()));
+            }
+        }
+        match (word, channel_type) {
+            ("pws" | "pwsf", Some(ChannelType::Memory) | None) => say("sends no signal over memory".to_owned()),
+            ("pwsf", Some(ChannelType::Port)) => {
+                say("reads from a wrong place over ports: the kernel takes an address for the offset".to_owned());
+            }
+            _ => {}
+        }
+        let is_packets = matches!(Kind::parse(word), Some(Kind::Packets { .. }));
+        let is_apart = |span: &&Span| span.via == Via::Remote && span.buffer == Buffer::Scratch;
+        if self.has_double_scratch && !is_packets && sources.iter().chain(destinations).any(|span| is_apart(&span)) {
+            let what = "accesses scratch of another GPU always in its first half, and use_double_scratch_buffer is set";
+            self.say(place, FaultKind::Operands, format!("{word} {what}"));
+        }
     }
 
     fn span(
@@ -676,14 +825,14 @@ impl Reader {
         let index = self.number(place, json, "index", u32::MAX.into()) as u32;
         let size = self.number(place, json, "size", u32::MAX.into()) as u32;
         let number = |reader: &mut Self, key: &str| reader.number(place, json, key, u32::MAX.into()) as usize;
-        let (ranks, buffer, is_switch) = if json.get("switch_channel_id").is_some() {
+        let (ranks, buffer, via) = if json.get("switch_channel_id").is_some() {
             let id = number(self, "switch_channel_id");
             let switch = own.channels[ChannelType::Switch as usize].get(id).map(|id| &own.of.gpu.switches[*id]);
             let Some(switch) = switch else {
                 self.say(place, FaultKind::Load, format!("its block has no switch channel {id}"));
                 return None;
             };
-            (switch.ranks.clone(), switch.buffer, true)
+            (switch.ranks.clone(), switch.buffer, Via::Switch)
         } else if json.get("buffer_id").is_some() {
             let id = number(self, "buffer_id");
             let kind = channel_type.filter(|kind| *kind != ChannelType::Switch).unwrap_or(ChannelType::Memory);
@@ -692,14 +841,14 @@ impl Reader {
                 return None;
             };
             let (rank, buffer) = own.of.remotes[*id];
-            (vec![rank], buffer, false)
+            (vec![rank], buffer, Via::Remote)
         } else {
             let word = self.word(place, json, "type");
             let Some(buffer) = Buffer::parse(word) else {
                 self.say(place, FaultKind::Load, format!("there is no buffer \"{}\"", excerpt(word)));
                 return None;
             };
-            (vec![own.rank], buffer, false)
+            (vec![own.rank], buffer, Via::Local)
         };
         for rank in &ranks {
             let chunks = own.of.all_chunks[*rank as usize][buffer as usize];
@@ -713,6 +862,6 @@ impl Reader {
                 return None;
             }
         }
-        Some(Span { ranks, is_switch, buffer, index, size })
+        Some(Span { ranks, via, buffer, index, size })
     }
 }

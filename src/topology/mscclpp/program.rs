@@ -115,6 +115,18 @@ impl Program {
     }
 }
 
+impl Program {
+    /// Waits until what was put over a port has ended. The kernel waits for as many channels as there are destinations,
+    /// of which it looks at nothing else.
+    pub(super) fn flush(&mut self, channel: usize) {
+        let kind = ChannelType::Port.word();
+        self.operations.push(format!(
+            "{{\"name\": \"flush\", \"dst_buff\": [{{\"buffer_id\": 0, \"index\": 0, \"size\": 1}}], \"channel_ids\": \
+             [{channel}], \"channel_type\": \"{kind}\"}}"
+        ));
+    }
+}
+
 /// Numbers of a list, with commas between.
 pub(super) fn numbers(all: impl Iterator<Item = usize>) -> String {
     all.map(|number| number.to_string()).collect::<Vec<_>>().join(", ")

@@ -5,12 +5,14 @@ use std::{collections::VecDeque, rc::Rc};
 
 use super::{
     faults::{Fault, FaultKind},
-    memory::{Access, Content, KNOWN, Memory, add},
-    order::{Known, Order},
+    memory::{Access, Content, FirstWrite, KNOWN, Memory, Packet, add},
+    order::{Known, MOST_COUNTED, Order},
     plan::{Buffer, Kind, MOST_FAULTS, MOST_SEMAPHORES, Operation, Plan, Span},
+    ports::Ports,
 };
 use crate::{
     math::Stream,
+    text::excerpt,
     units::{count, first_of},
 };
 
@@ -36,12 +38,19 @@ struct Machine<'a> {
     memory: Memory<'a>,
     /// Rank and number of each thread block, of all ranks one after the other.
     places: Vec<(usize, usize)>,
+    /// What each thread block knows, and after them what the proxy of each port knows.
     known: Vec<Known>,
+    ports: Ports,
+    /// The proxy that carries out the running operation.
+    acting: Option<usize>,
     next: Vec<usize>,
-    /// Barriers of each thread block so far, and whether it waited, or accessed data, since the last.
+    /// Barriers of each thread block so far.
     barriers: Vec<u32>,
-    has_waited: Vec<bool>,
+    /// Since the last barrier of each thread block: how many threads waited, whether data was accessed, and what was put
+    /// over ports, by the end of the channel and the thread.
+    waited: Vec<usize>,
     has_accessed: Vec<bool>,
+    posted: Vec<Vec<(usize, usize)>>,
     /// How many operations of the running thread block itself the packets of the current cell answer: those are done
     /// there without a barrier.
     answered: usize,
@@ -51,7 +60,7 @@ struct Machine<'a> {
     releases: Vec<Vec<VecDeque<Option<Rc<Known>>>>>,
     /// The thread blocks that stand at each barrier, those of a rank after those of the ranks before.
     meeting: Vec<Vec<usize>>,
-    /// Of each thread block the other ranks whose user buffers it accesses, each with the last operation that does.
+    /// Of each thread block, and of each proxy, the other ranks whose user buffers it accesses, each with the last operation that does.
     abroad: Vec<Vec<(usize, usize)>>,
     found: Found,
 }
@@ -63,6 +72,8 @@ struct Found {
     said: Vec<(FaultKind, usize, usize, usize)>,
     /// The ranks whose buffers others access in an order that only relaxed signals give, each with the first of those.
     relaxed: Vec<(usize, usize)>,
+    /// A `flush` waits for fewer channels than it names.
+    has_vain_flush: bool,
 }
 
 /// Runs a plan.
@@ -75,24 +86,53 @@ pub fn run_in_turns(plan: &Plan, seed: Option<u64>) -> Run {
     if let Some(why) = Memory::misfit(plan) {
         return Run { faults: vec![Fault::of_plan(FaultKind::Load, why)], notes: Vec::new() };
     }
-    let blocks = plan.gpus.iter().flat_map(|gpu| &gpu.blocks);
     let (thread_blocks, operations) =
-        (blocks.clone().count(), blocks.map(|block| block.operations.len()).sum::<usize>());
+        (plan.gpus.iter().map(|gpu| gpu.blocks.len()).sum::<usize>(), plan.operations().count());
+    let clocks = thread_blocks + plan.gpus.iter().map(|gpu| gpu.ends.len() - gpu.memory_ends).sum::<usize>();
     let chunks: usize = plan.gpus.iter().flat_map(|gpu| gpu.chunks).map(|chunks| chunks as usize).sum();
-    if thread_blocks.saturating_mul(operations.max(thread_blocks)) > MOST_WORK || chunks.saturating_mul(12) > MOST_CELLS
+    if clocks.saturating_mul(operations.max(clocks)) > MOST_WORK || chunks.saturating_mul(12) > MOST_CELLS
     {
         let why = format!(
             "{thread_blocks} thread blocks with {operations} operations on {chunks} chunks are more than are run here"
         );
         return Run { faults: vec![Fault::of_plan(FaultKind::Unchecked, why)], notes: Vec::new() };
     }
+    if let Some(why) = unknown_of_ports(plan) {
+        return Run { faults: vec![Fault::of_plan(FaultKind::Unchecked, why)], notes: Vec::new() };
+    }
     let mut machine = Machine::new(plan);
     if machine.finish(seed.map(Stream::new)) {
-        machine.check_ends();
+        let ends: Vec<Known> = (0..plan.gpus.len()).map(|rank| machine.at_end(rank)).collect();
+        machine.check_ends(&ends);
+        machine.check_next_launch(&ends);
         machine.check_counters();
         machine.check_results();
     }
-    machine.found.finish()
+    let mut run = machine.found.finish();
+    if let Some(reduction) = &plan.other_reduction {
+        run.notes.push(format!("reduce_op \"{}\" has no effect: MSCCL++ always adds.", excerpt(reduction)));
+    }
+    run
+}
+
+/// What a plan does with ports that is not run here; `None` for most.
+fn unknown_of_ports(plan: &Plan) -> Option<String> {
+    let is_packets = |operation: &&Operation| operation.is_over_port && matches!(operation.kind, Kind::Packets { .. });
+    if let Some(operation) = plan.operations().find(is_packets) {
+        return Some(format!("{} over ports is not run here", operation.word));
+    }
+    for (rank, gpu) in plan.gpus.iter().enumerate() {
+        let mut puts = vec![0; gpu.ends.len()];
+        for operation in gpu.blocks.iter().flat_map(|block| &block.operations) {
+            if operation.is_over_port && matches!(operation.kind, Kind::Copy { .. }) {
+                operation.channels.iter().for_each(|end| puts[*end] += 1);
+            }
+        }
+        if puts.iter().any(|count| *count > MOST_COUNTED) {
+            return Some(format!("more than {MOST_COUNTED} puts over a port of GPU {rank} are not run here"));
+        }
+    }
+    None
 }
 
 impl Found {
@@ -124,6 +164,10 @@ impl Found {
                 "Accesses to buffers {of} are ordered by relaxed signals alone, which MSCCL++ does not promise to order data."
             ));
         }
+        if self.has_vain_flush {
+            let note = "A flush waits for as many channels as it has destinations in dst_buff, and one has fewer.";
+            self.run.notes.push(note.to_owned());
+        }
         self.run
     }
 }
@@ -133,17 +177,22 @@ impl<'a> Machine<'a> {
         let ranks = plan.gpus.len();
         let places: Vec<(usize, usize)> =
             (0..ranks).flat_map(|rank| (0..plan.gpus[rank].blocks.len()).map(move |block| (rank, block))).collect();
-        let count = places.len();
+        let (blocks, ports) = (places.len(), Ports::new(plan, places.len()));
+        let count = blocks + ports.ranks.len();
+        let of = places.iter().map(|(rank, _)| *rank).chain(ports.ranks.iter().copied());
         let begin = |begin: &u32| (0..(*begin).min(1 << 10)).map(|_| None).collect();
         Self {
             plan,
             memory: Memory::new(plan),
-            known: places.iter().map(|(rank, _)| Known::at_start(count, ranks, *rank)).collect(),
+            known: of.map(|rank| Known::at_start(count, ranks, rank)).collect(),
             places,
-            next: vec![0; count],
-            barriers: vec![0; count],
-            has_waited: vec![false; count],
-            has_accessed: vec![false; count],
+            ports,
+            acting: None,
+            next: vec![0; blocks],
+            barriers: vec![0; blocks],
+            waited: vec![0; blocks],
+            has_accessed: vec![false; blocks],
+            posted: vec![Vec::new(); blocks],
             answered: 0,
             signals: plan.gpus.iter().map(|gpu| vec![VecDeque::new(); gpu.ends.len()]).collect(),
             releases: plan.gpus.iter().map(|gpu| gpu.semaphores.iter().map(begin).collect()).collect(),
@@ -205,7 +254,7 @@ impl<'a> Machine<'a> {
         let rank = self.places[block].0;
         match operation.kind {
             Kind::Nop => self.passed_barrier(block),
-            Kind::Flush => {}
+            Kind::Flush => self.flush(block, operation),
             Kind::Barrier => return self.meet(block, operation),
             Kind::Signal => self.signal(block, operation, false),
             Kind::RelaxedSignal => self.signal(block, operation, true),
@@ -220,7 +269,7 @@ impl<'a> Machine<'a> {
                         self.known[block].learn(&known, is_relaxed || operation.kind == Kind::RelaxedWait);
                     }
                 }
-                self.has_waited[block] = true;
+                self.waited[block] = self.waited[block].max(operation.channels.len());
             }
             Kind::SemaphoreAcquire => {
                 if operation.semaphores.iter().any(|semaphore| self.releases[rank][*semaphore].is_empty()) {
@@ -231,7 +280,7 @@ impl<'a> Machine<'a> {
                         self.known[block].learn(&known, false);
                     }
                 }
-                self.has_waited[block] = true;
+                self.waited[block] = self.waited[block].max(operation.semaphores.len());
             }
             Kind::SemaphoreRelease => {
                 self.check_accesses_end(block, operation);
@@ -255,9 +304,24 @@ impl<'a> Machine<'a> {
         true
     }
 
+    /// Waits until what was put over ports has ended. The kernel counts destinations there, not channels.
+    fn flush(&mut self, block: usize, operation: &Operation) {
+        let rank = self.places[block].0;
+        let flushed = operation.channels.len().min(operation.destinations.len());
+        for end in &operation.channels[..flushed] {
+            if let Some(proxy) = self.ports.of(rank, *end) {
+                let known = self.known[proxy].clone();
+                self.known[block].learn(&known, false);
+            }
+        }
+        self.waited[block] = self.waited[block].max(flushed);
+        self.found.has_vain_flush |= flushed < operation.channels.len();
+    }
+
     fn passed_barrier(&mut self, block: usize) {
         self.barriers[block] += 1;
-        (self.has_waited[block], self.has_accessed[block]) = (false, false);
+        (self.waited[block], self.has_accessed[block]) = (0, false);
+        self.posted[block].clear();
     }
 
     /// Stands at a barrier; the last one that comes lets all go on.
@@ -294,16 +358,32 @@ impl<'a> Machine<'a> {
     fn signal(&mut self, block: usize, operation: &Operation, is_relaxed: bool) {
         if !is_relaxed {
             self.check_accesses_end(block, operation);
+            if self.waited[block] > usize::from(operation.channels.len() == 1) {
+                let what = format!("{} with no nop after a wait: other threads may not have waited", operation.word);
+                self.fault(FaultKind::NoSync, block, operation, 0, what);
+            }
         }
         self.signal_now(block, operation, is_relaxed);
     }
 
     fn signal_now(&mut self, block: usize, operation: &Operation, is_relaxed: bool) {
         let rank = self.places[block].0;
-        let known = Rc::new(self.known[block].clone());
-        for end in &operation.channels {
-            let end = self.plan.gpus[rank].ends[*end];
-            self.signals[end.peer as usize][end.other].push_back((Rc::clone(&known), is_relaxed));
+        let own = Rc::new(self.known[block].clone());
+        for (thread, number) in operation.channels.iter().enumerate() {
+            let end = self.plan.gpus[rank].ends[*number];
+            let known = match self.ports.of(rank, *number) {
+                None => Rc::clone(&own),
+                Some(proxy) => {
+                    if self.posted[block].iter().any(|(of, by)| of == number && *by != thread) {
+                        let what = format!("{} with no nop after another thread put over its port", operation.word);
+                        self.fault(FaultKind::NoSync, block, operation, 0, what);
+                    }
+                    // The proxy sends it after what was put before.
+                    self.known[proxy].learn(&own, false);
+                    Rc::new(self.known[proxy].clone())
+                }
+            };
+            self.signals[end.peer as usize][end.other].push_back((known, is_relaxed));
         }
     }
 
@@ -324,9 +404,15 @@ impl<'a> Machine<'a> {
 
     /// Moves data, and checks each access.
     fn data(&mut self, block: usize, operation: &Operation) {
-        if self.has_waited[block] {
+        let is_put_over_port = operation.is_over_port && matches!(operation.kind, Kind::Copy { .. });
+        // One thread puts to each destination over a port.
+        let is_by_one = is_put_over_port && operation.destinations.len() <= 1;
+        if self.waited[block] > usize::from(is_by_one) {
             let what = format!("{} with no nop after a wait: other threads may not have waited", operation.word);
             self.fault(FaultKind::NoSync, block, operation, 0, what);
+        }
+        if is_put_over_port {
+            return self.post(block, operation);
         }
         self.has_accessed[block] = true;
         let (sources, destinations) = (&operation.sources, &operation.destinations);
@@ -384,6 +470,26 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Puts over ports: proxies carry it out.
+    fn post(&mut self, block: usize, operation: &Operation) {
+        let rank = self.places[block].0;
+        let own = self.known[block].clone();
+        for (thread, destination) in operation.destinations.iter().enumerate() {
+            let (source, end) = (&operation.sources[thread], operation.channels[thread]);
+            let Some(proxy) = self.ports.of(rank, end) else { continue };
+            self.known[proxy].learn(&own, false);
+            self.acting = Some(proxy);
+            self.ports.push(proxy, (block, self.next[block]));
+            for at in 0..self.memory.range(source, operation).1 {
+                let content = self.load(block, operation, source, at);
+                self.store(block, operation, destination, at, &content);
+            }
+            self.acting = None;
+            self.known[proxy].done(proxy, self.ports.count(proxy));
+            self.posted[block].push((end, thread));
+        }
+    }
+
     /// Adds to a sum, the outer `None` before its first summand; the inner one is of what can't be added.
     fn sum(
         &mut self,
@@ -430,7 +536,10 @@ impl<'a> Machine<'a> {
 
     fn take_packet(&mut self, block: usize, operation: &Operation, span: &Span, at: usize) -> Option<Content> {
         let place = self.memory.range(span, operation).0 + at;
-        let (content, known) = self.memory.at((span.ranks[0] as usize, span.buffer, place)).packet.clone()?;
+        let by = Access { block, operation: self.next[block], barriers: self.barriers[block] };
+        let packet = self.memory.at((span.ranks[0] as usize, span.buffer, place)).packet.as_mut()?;
+        packet.reads.push(by);
+        let (content, known) = (packet.content.clone(), Rc::clone(&packet.known));
         self.answered = self.answered.max(known.done_of(block));
         self.known[block].learn(&known, false);
         content
@@ -442,9 +551,12 @@ impl<'a> Machine<'a> {
         let mut known = self.known[block].clone();
         known.done(block, self.next[block] + 1);
         let known = Rc::new(known);
+        let by = Access { block, operation: self.next[block], barriers: self.barriers[block] };
         for rank in &span.ranks {
             let cell = self.memory.at((*rank as usize, span.buffer, place));
-            if cell.packet.replace((content.clone(), Rc::clone(&known))).is_some() {
+            cell.first_write.get_or_insert_with(|| FirstWrite { by, runs: Rc::clone(&known.runs) });
+            let packet = Packet { content: content.clone(), known: Rc::clone(&known), reads: Vec::new() };
+            if cell.packet.replace(packet).is_some() {
                 let chunk = place / self.memory.per_chunk;
                 let what = format!(
                     "{} writes a second packet to chunk {chunk} of {} on GPU {rank} in one launch",
@@ -466,8 +578,12 @@ impl<'a> Machine<'a> {
         is_write: bool,
     ) {
         let own = self.places[block].0;
-        if rank != own && span.buffer != Buffer::Scratch {
-            if !self.known[block].runs[rank] {
+        let (actor, number) = match self.acting {
+            Some(proxy) => (proxy, self.ports.count(proxy) - 1),
+            None => (block, self.next[block]),
+        };
+        if (rank != own || actor != block) && span.buffer != Buffer::Scratch {
+            if !self.known[actor].runs[rank] {
                 let what = format!(
                     "{} accesses {} of GPU {rank} before anything came from it in this launch",
                     operation.word,
@@ -475,28 +591,35 @@ impl<'a> Machine<'a> {
                 );
                 self.fault(FaultKind::Early, block, operation, rank, what);
             }
-            let now = self.next[block];
-            match self.abroad[block].iter_mut().find(|(known, _)| *known == rank) {
-                Some((_, last)) => *last = now,
-                None => self.abroad[block].push((rank, now)),
+            match self.abroad[actor].iter_mut().find(|(known, _)| *known == rank) {
+                Some((_, last)) => *last = number,
+                None => self.abroad[actor].push((rank, number)),
             }
         }
-        let now = Access { block, operation: self.next[block], barriers: self.barriers[block] };
+        let now = Access { block: actor, operation: number, barriers: self.barriers[block] };
         let cell = self.memory.at((rank, span.buffer, place));
         let earlier: Vec<Access> = cell.write.iter().chain(cell.reads.iter().filter(|_| is_write)).copied().collect();
         if is_write {
             (cell.write, cell.reads) = (Some(now), Vec::new());
+            if span.buffer == Buffer::Scratch && cell.first_write.is_none() {
+                cell.first_write = Some(FirstWrite { by: now, runs: Rc::clone(&self.known[actor].runs) });
+            }
         } else {
-            cell.reads.retain(|read| read.block != block);
+            cell.reads.retain(|read| read.block != actor);
             cell.reads.push(now);
         }
         let chunk = place / self.memory.per_chunk;
         for before in earlier {
-            let (other_rank, other_block) = self.places[before.block];
-            let other = &self.operations(before.block)[before.operation];
+            if before.block == actor && actor != block {
+                // A proxy keeps the order.
+                continue;
+            }
+            let ((by, at), is_proxy) = self.ports.source(before.block, before.operation);
+            let (other_rank, other_block) = self.places[by];
+            let other = &self.operations(by)[at];
             if before.block == block {
                 let is_done = before.barriers != now.barriers || before.operation < self.answered;
-                if !is_done && before.operation != now.operation {
+                if !is_done && at != self.next[block] {
                     let what = format!(
                         "{} and operation {} access chunk {chunk} of {} on GPU {rank} with no nop between",
                         operation.word,
@@ -507,7 +630,7 @@ impl<'a> Machine<'a> {
                 }
                 continue;
             }
-            match self.known[block].order(before.block, before.operation) {
+            match self.known[actor].order(before.block, before.operation) {
                 Order::Before => {}
                 Order::Relaxed => {
                     self.found.relaxed(rank, own);
@@ -515,10 +638,11 @@ impl<'a> Machine<'a> {
                 Order::None => {
                     let what = format!(
                         "{} accesses chunk {chunk} of {} on GPU {rank} in no order with GPU {other_rank}, thread block \
-                         {other_block}, operation {}",
+                         {other_block}, operation {}{}",
                         operation.word,
                         span.buffer.letter(),
-                        other.number
+                        other.number,
+                        if is_proxy { ", whose put over a port may end later" } else { "" }
                     );
                     self.fault(FaultKind::Race, block, operation, before.block, what);
                 }
@@ -526,22 +650,81 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// A rank must not end while others may still access its user buffers.
-    fn check_ends(&mut self) {
+    /// What a rank knows when all its thread blocks have ended.
+    fn at_end(&self, rank: usize) -> Known {
+        let ends = (0..self.places.len()).filter(|block| self.places[*block].0 == rank);
+        let mut known = Known::at_start(self.known.len(), self.plan.gpus.len(), rank);
+        ends.for_each(|end| known.learn(&self.known[end], false));
+        known
+    }
+
+    /// A rank must not end while others, or puts over its ports, may still access its user buffers.
+    fn check_ends(&mut self, ends: &[Known]) {
         let abroad = std::mem::take(&mut self.abroad).into_iter().enumerate();
-        for (block, (owner, at)) in abroad.flat_map(|(block, of)| of.into_iter().map(move |of| (block, of))) {
-            let ends = (0..self.places.len()).filter(|other| self.places[*other].0 == owner);
-            let orders: Vec<Order> = ends.map(|end| self.known[end].order(block, at)).collect();
-            if orders.contains(&Order::Before) {
-                continue;
+        for (actor, (owner, at)) in abroad.flat_map(|(actor, of)| of.into_iter().map(move |of| (actor, of))) {
+            let ((block, operation), is_proxy) = self.ports.source(actor, at);
+            match ends[owner].order(actor, at) {
+                Order::Before => {}
+                Order::Relaxed => self.found.relaxed(owner, self.places[block].0),
+                Order::None => {
+                    let operation = &self.operations(block)[operation];
+                    let mut what =
+                        format!("{} may still access user buffers of GPU {owner} when that has ended", operation.word);
+                    if is_proxy && owner == self.places[block].0 {
+                        what.push_str(", for nothing flushes the port, and nothing comes back");
+                    }
+                    self.fault(FaultKind::Late, block, operation, owner, what);
+                }
             }
-            if orders.contains(&Order::Relaxed) {
-                self.found.relaxed(owner, self.places[block].0);
-                continue;
+        }
+    }
+
+    /// The next launch writes to scratch: what others may still do there for this one must be sure to be done. With a
+    /// second scratch that is the launch after it.
+    fn check_next_launch(&mut self, ends: &[Known]) {
+        let blocks = self.places.len();
+        let rank_of = |actor: usize| match actor.checked_sub(blocks) {
+            Some(proxy) => self.ports.ranks[proxy],
+            None => self.places[actor].0,
+        };
+        // Each pair of a writer and a rank once, with the first write.
+        let mut open: Vec<(usize, usize, Access, usize, usize)> = Vec::new();
+        let mut relaxed = Vec::new();
+        for owner in 0..ends.len() {
+            for (place, cell) in self.memory.scratch(owner).iter().enumerate() {
+                let Some(FirstWrite { by: first, runs }) = &cell.first_write else { continue };
+                let writer = rank_of(first.block);
+                let of_packet = cell.packet.iter().flat_map(|packet| &packet.reads);
+                for last in cell.write.iter().chain(&cell.reads).chain(of_packet) {
+                    let other = rank_of(last.block);
+                    // A launch of a rank begins when that before has ended, and with it all but puts over ports.
+                    let ends_there =
+                        last.block < blocks || ends[other].order(last.block, last.operation) == Order::Before;
+                    let is_told = other == writer
+                        || runs[other]
+                        || self.plan.has_double_scratch && ends[writer].runs[other];
+                    if ends_there && is_told {
+                        continue;
+                    }
+                    match ends[writer].order(last.block, last.operation) {
+                        Order::Before => {}
+                        Order::Relaxed => relaxed.push((owner, writer)),
+                        Order::None if open.iter().any(|of| (of.0, of.1) == (writer, other)) => {}
+                        Order::None => open.push((writer, other, *first, owner, place / self.memory.per_chunk)),
+                    }
+                }
             }
+        }
+        relaxed.into_iter().for_each(|(owner, by)| self.found.relaxed(owner, by));
+        for (_, other, first, owner, chunk) in open {
+            let ((block, at), _) = self.ports.source(first.block, first.operation);
             let operation = &self.operations(block)[at];
-            let what = format!("{} may still access user buffers of GPU {owner} when that has ended", operation.word);
-            self.fault(FaultKind::Late, block, operation, owner, what);
+            let what = format!(
+                "{} writes chunk {chunk} of s on GPU {owner}, where GPU {other} may not be done with the launch before",
+                operation.word
+            );
+            // Apart from what it does to user buffers of that rank.
+            self.fault(FaultKind::Early, block, operation, ends.len() + other, what);
         }
     }
 

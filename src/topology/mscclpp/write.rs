@@ -58,7 +58,7 @@ pub enum WriteError {
 }
 
 /// The most transfers of a plan: a link has 64 operations in a thread block, and a transfer takes three.
-const MOST_TRANSFERS: usize = 50_000;
+pub const MOST_TRANSFERS: usize = 50_000;
 /// The most thread blocks into which the transfers of a link are dealt.
 const MOST_PARTS: usize = 16;
 
@@ -121,9 +121,6 @@ pub fn write(input: &PlanInput<'_>) -> Result<String, WriteError> {
     let PlanInput { graph, schedule, collective, .. } = *input;
     if ![Collective::AllGather, Collective::ReduceScatter, Collective::AllReduce].contains(&collective) {
         return Err(WriteError::Collective);
-    }
-    if schedule.transfers.len() > MOST_TRANSFERS {
-        return Err(WriteError::Transfers(schedule.transfers.len()));
     }
     let mut parts = vec![1_usize; graph.links().len()];
     let mut merges = false;
@@ -303,13 +300,15 @@ impl Draft {
             steps.push(of_lane);
         }
         for rank in 0..self.ranks {
-            // The chunks that end on the rank.
-            for chunk in rank as u32 * self.per_rank..(rank as u32 + 1) * self.per_rank {
+            let of_rank: Vec<usize> = (0..self.lanes.len()).filter(|lane| self.lanes[*lane].from == rank).collect();
+            // The chunks that end on the rank. Those that nobody sends on are dealt to its thread blocks.
+            for turn in 0..self.per_rank as usize {
+                let chunk = (rank * self.per_rank as usize + turn) as u32;
                 let at = self.at(rank, chunk);
                 let ends = self.summands[at].iter().map(|((lane, place), _)| self.lanes[*lane].puts[*place].end);
                 let Some(end) = ends.max() else { continue };
-                let of_rank = || self.lanes.iter().position(|lane| lane.from == rank);
-                let Some(adder) = first_sender[at].map(|(_, lane)| lane).or_else(of_rank) else { continue };
+                let dealt = of_rank[turn * of_rank.len() / self.per_rank as usize];
+                let adder = first_sender[at].map_or(dealt, |(_, lane)| lane);
                 steps[adder].push((end.saturating_mul(2), Step::Reduce(chunk)));
                 self.adder[at] = Some(adder);
             }
@@ -437,7 +436,9 @@ impl Draft {
             match *step {
                 Step::Reduce(chunk) => {
                     self.reduce(&mut program, own.from, chunk);
-                    program.nop();
+                    if self.collective != Collective::ReduceScatter {
+                        program.nop();
+                    }
                     let told = |pair: &&(usize, usize)| pair.0 == lane && self.told(lane, pair.1).contains(&chunk);
                     let ids = self.semaphores[own.from].iter().enumerate().filter(|(_, pair)| told(pair));
                     let ids: Vec<usize> = ids.map(|(id, _)| id).collect();
@@ -454,6 +455,10 @@ impl Draft {
                         }
                     }
                     self.put(&mut program, own, put, of(lane));
+                    if of(lane) == ChannelType::Port && outgoing.len() > 1 {
+                        // Each port keeps an order of its own: the signals of the others could come before the data.
+                        program.flush(self.channel(&program, own, of(lane)));
+                    }
                     program.nop();
                     program.on_channels(["signal", "signal"], &outgoing, &of);
                 }
@@ -463,6 +468,10 @@ impl Draft {
         incoming.iter().for_each(|from| all[*from] = self.lanes[*from].puts.len());
         if program.wait(&all, &mut waited, lane, &of) {
             program.nop();
+        }
+        if of(lane) == ChannelType::Port && outgoing.len() == 1 && !own.puts.is_empty() {
+            // Nothing that was sent is read any more when the launch has ended.
+            program.flush(self.channel(&program, own, ChannelType::Port));
         }
         program
     }
@@ -492,9 +501,14 @@ impl Draft {
 
     fn put(&self, program: &mut Program, lane: &Lane, put: &Put, kind: ChannelType) {
         let to = if put.reduces { (lane.to, Buffer::Scratch, put.slot) } else { (lane.to, self.data(), put.chunk) };
-        let channels = &program.channels[kind as usize];
-        let channel = channels.iter().position(|(from, _)| self.lanes[*from].link == lane.link).unwrap_or_default();
+        let channel = self.channel(program, lane, kind);
         program.put((self.data(), put.chunk, put.size), to, kind, channel);
+    }
+
+    /// The channel over which a thread block puts.
+    fn channel(&self, program: &Program, lane: &Lane, kind: ChannelType) -> usize {
+        let channels = &program.channels[kind as usize];
+        channels.iter().position(|(from, _)| self.lanes[*from].link == lane.link).unwrap_or_default()
     }
 
     /// The plan as JSON.

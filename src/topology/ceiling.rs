@@ -254,11 +254,10 @@ mod tests {
             ..Gpu::default()
         };
         let nics: Vec<Nic> = (0..4).map(|dev| Nic { dev, gbps: 50.0, ..Nic::default() }).collect();
-        let machine =
-            |generation: &str| {
-                let gpus = vec![gpu(0, generation), gpu(1, generation)];
-                Machine { gpus, nics: nics.clone(), ..Machine::default() }
-            };
+        let machine = |generation: &str| {
+            let gpus = vec![gpu(0, generation), gpu(1, generation)];
+            Machine { gpus, nics: nics.clone(), ..Machine::default() }
+        };
         let scales = [Scale { nodes: 1, ranks: 2 }, Scale { nodes: 2, ranks: 4 }, Scale { nodes: 3, ranks: 12 }];
         let h100 = Part::Machine(machine("sm_90"));
         let (found, notes) = ceilings([("h100.xml", &h100)], &scales);

@@ -329,7 +329,10 @@ pub fn graph_checks(checks: &[nccl_graph::Check]) -> Listing {
         Column::words("Channels", "what they are"),
         Column::numbers("How many", "channels of it"),
         Column::numbers("GB/s stated", "the speed of each that NCCL believes"),
-        Column::numbers("GB/s of the links", "what the links give each channel of a ring at most; empty where it is not known"),
+        Column::numbers(
+            "GB/s of the links",
+            "what the links give each channel of a ring at most; empty where it is not known",
+        ),
         Column::words("Tightest link", "the link that gives no more"),
         Column::words("What is wrong", "nothing where it is empty"),
     ];

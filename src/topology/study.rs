@@ -146,7 +146,9 @@ impl Study {
         topology.graph(1 << 20)?;
         notes.extend(topology.notes());
         let patterns = self.parts.iter().filter_map(|(_, part)| match part {
-            Part::Patterns(graphs) => Some(graphs.patterns.iter().filter(|pattern| !pattern.channels.is_empty()).cloned()),
+            Part::Patterns(graphs) => {
+                Some(graphs.patterns.iter().filter(|pattern| !pattern.channels.is_empty()).cloned())
+            }
             _ => None,
         });
         let opened = Opened {

@@ -385,7 +385,10 @@ fn rings_for_a_machine_are_written_and_hold() {
     assert!(said.contains("2 channels of 12 GB/s, so that the busbw is at most 24.0 GB/s"), "{said}");
     assert!(text(&output.stderr).contains("set NCCL_GRAPH_FILE to it on every rank"), "{}", text(&output.stderr));
     let held = ended(&collectune(&["topology", "verify", rings, "--graph", &machine]), 0);
-    assert!(held.contains("Nothing is wrong with 2 channels of rings, and no link of the machine carries more"), "{held}");
+    assert!(
+        held.contains("Nothing is wrong with 2 channels of rings, and no link of the machine carries more"),
+        "{held}"
+    );
     assert!(held.contains("Rings: 2 channels of 12 GB/s stated, 12.00 by"), "{held}");
     let more = read(&folder, "rings.xml").replace("speedintra=\"12\"", "speedintra=\"20\"");
     let more = write(&folder, "more.xml", more);

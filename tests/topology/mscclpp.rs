@@ -218,9 +218,9 @@ fn operations(words: &str) -> String {
     let one = |operation: &str| {
         let words: Vec<&str> = operation.split_whitespace().collect();
         let kind = if words.contains(&"port") { "port" } else { "memory" };
-        let channels: Vec<&str> =
-            words[1..].iter().filter(|word| word.parse::<u32>().is_ok()).copied().collect();
-        let spans: Vec<&str> = words[1..].iter().filter(|word| word.starts_with(['i', 's', 'I', 'S'])).copied().collect();
+        let channels: Vec<&str> = words[1..].iter().filter(|word| word.parse::<u32>().is_ok()).copied().collect();
+        let spans: Vec<&str> =
+            words[1..].iter().filter(|word| word.starts_with(['i', 's', 'I', 'S'])).copied().collect();
         let span = |word: &str| {
             let (letter, index) = word.split_at(1);
             let buffer = match letter {
@@ -262,7 +262,10 @@ fn a_put_over_a_port_ends_when_its_port_says_so() {
     // Without an answer the source may still be read at the end.
     let silent = "signal 1; wait 0 port";
     let said = says("wait 1; put i0 I1 0 port; signal 0 port", silent);
-    assert!(said.contains("put may still access user buffers of GPU 0 when that has ended, for nothing flushes"), "{said}");
+    assert!(
+        said.contains("put may still access user buffers of GPU 0 when that has ended, for nothing flushes"),
+        "{said}"
+    );
     assert_eq!(says("wait 1; put i0 I1 0 port; signal 0 port; flush 0 i0 port", silent), "");
     // The kernel counts destinations.
     let (said, notes) = said_of_two("", "wait 1; put i0 I1 0 port; signal 0 port; flush 0 port", silent);
@@ -273,10 +276,15 @@ fn a_put_over_a_port_ends_when_its_port_says_so() {
         let wait = signal.replace("signal", "wait");
         let first = format!("wait 1; put i0 I1 0 port; nop; {signal}; flush 0 i0 port");
         let said = says(&first, &format!("signal 1; {wait}; nop; copy i1 s0"));
-        assert!(said.contains("copy accesses chunk 1 of i on GPU 1 in no order with GPU 0, thread block 0, operation 1, whose put"), "{signal}: {said}");
+        assert!(
+            said.contains(
+                "copy accesses chunk 1 of i on GPU 1 in no order with GPU 0, thread block 0, operation 1, whose put"
+            ),
+            "{signal}: {said}"
+        );
     }
     // Another thread's signal may overtake the put.
-    let said = says("wait 1; put i0 I1 0 port; signal 1 0 port; flush 0 i0 port", "signal 1; wait 0 1 port");
+    let said = says("wait 1; nop; put i0 I1 0 port; signal 1 0 port; flush 0 i0 port", "signal 1; wait 0 1 port");
     assert!(said.contains("signal with no nop after another thread put over its port (no barrier)"), "{said}");
     // What is written is not there for the thread that puts.
     let said = says("wait 1; nop; copy i1 i0; put i0 I1 0 port; nop; signal 0 port; flush 0 i0 port", silent);
@@ -336,7 +344,9 @@ fn operands_that_the_kernel_takes_otherwise_are_refused() {
 
 #[test]
 fn plans_of_many_chunks_are_written_for_every_collective() {
-    for (form, most) in [("ring:2", 16), ("ring:4", 16), ("full:4", 16), ("hypercube:3", 8), ("dgx1v", 8), ("mesh:3x3", 8)] {
+    for (form, most) in
+        [("ring:2", 16), ("ring:4", 16), ("full:4", 16), ("hypercube:3", 8), ("dgx1v", 8), ("mesh:3x3", 4)]
+    {
         for collective in [Collective::AllGather, Collective::ReduceScatter, Collective::AllReduce] {
             let text = written(form, collective, most, None).unwrap_or_else(|why| panic!("{form} {collective}: {why}"));
             assert_eq!(verdict(&text).faults, [], "{form} {collective}");
@@ -349,7 +359,8 @@ fn a_plan_between_nodes_uses_ports_there() {
     for (form, groups) in [("ring:8", [vec![0, 1, 2, 3], vec![4, 5, 6, 7]]), ("full:4", [vec![0, 1], vec![2, 3]])] {
         for collective in [Collective::AllGather, Collective::ReduceScatter, Collective::AllReduce] {
             for chunks in [1, 3] {
-                let text = written(form, collective, chunks, Some(&groups)).unwrap_or_else(|why| panic!("{form}: {why}"));
+                let text =
+                    written(form, collective, chunks, Some(&groups)).unwrap_or_else(|why| panic!("{form}: {why}"));
                 assert!(text.contains("\"port\""), "{form} {collective}");
                 assert_eq!(verdict(&text).faults, [], "{form} {collective} {chunks}");
                 assert_eq!(verdict(&text).notes, [""; 0], "{form} {collective} {chunks}");

@@ -21,7 +21,7 @@ use collectune::{
     },
     topology::{
         conditions::{CollectiveRequest, Custom, RequestError, read_custom},
-        dump::{self, Dump, Rates},
+        dump::{self, Dump, Graphs, Rates},
         export::{Form, Material, topology_csv},
         generate::{Kind, Recipe},
         layout,
@@ -1111,7 +1111,7 @@ fn dumps_become_links() {
     assert!(search.time().unwrap() as f64 / search.bound() as f64 <= 1.1);
 
     let rings = real::text("topology/nccl/mi355x_1x8_graph.xml");
-    let Dump::Patterns(patterns) = dump::read(&rings).unwrap() else { panic!() };
+    let Dump::Patterns(Graphs { patterns, .. }) = dump::read(&rings).unwrap() else { panic!() };
     assert_eq!(patterns[0].kind, "rings");
     assert_eq!((patterns[0].channels.len(), patterns[0].channels[0].len()), (28, 8));
     let Dump::Machine(machine) = dump::read(&one).unwrap() else { panic!() };
@@ -1119,7 +1119,7 @@ fn dumps_become_links() {
     let ring_ns = patterns[0].takes_ns(Collective::AllGather, &topology, None, 1 << 20).unwrap();
     assert!(ring_ns >= all_gather_ns(&topology, Method::Auto, 1), "{ring_ns}");
     let rings = real::text("topology/nccl/mi355x_2x8_graph.xml");
-    let Dump::Patterns(mut patterns) = dump::read(&rings).unwrap() else { panic!() };
+    let Dump::Patterns(Graphs { mut patterns, .. }) = dump::read(&rings).unwrap() else { panic!() };
     let Dump::Machine(machine) = dump::read(&two).unwrap() else { panic!() };
     let rates = Rates { nodes: 2, ..Rates::default() };
     let (topology, _) = machine.topology("nodes", &rates).unwrap();

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Map, Value};
 
 use super::graph;
 use crate::{
@@ -53,7 +52,7 @@ impl FindRings {
         if self.json {
             return terminal::write_json(&object! {
                 /// The GPUs of each channel by their device numbers, in order.
-                channels: found.channels,
+                channels: &found.channels,
                 /// What each channel carries, in GB/s.
                 each_gbps: found.each_gbps,
                 /// What all carry, in GB/s: the most that the busbw can be.

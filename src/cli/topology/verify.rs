@@ -168,7 +168,9 @@ impl Verify {
         let graphs = match dump::read(text).map_err(|why| told(format!("{name} can't be used: {why}")))? {
             Dump::Patterns(graphs) => graphs,
             Dump::Machine(_) => {
-                return refuse(format!("{name} is a machine; give what NCCL_GRAPH_DUMP_FILE wrote, and {name} as --graph"));
+                return refuse(format!(
+                    "{name} is a machine; give what NCCL_GRAPH_DUMP_FILE wrote, and {name} as --graph"
+                ));
             }
         };
         let machine = match &self.graph {
@@ -179,8 +181,10 @@ impl Verify {
             }
         };
         let checks = nccl_graph::checks(&graphs, machine.as_ref().map(|(machine, rates)| (machine, rates)));
-        let faults: Vec<String> =
-            checks.iter().flat_map(|check| check.faults.iter().map(|fault| format!("{}: {fault}", check.kind))).collect();
+        let faults: Vec<String> = checks
+            .iter()
+            .flat_map(|check| check.faults.iter().map(|fault| format!("{}: {fault}", check.kind)))
+            .collect();
         let notes: Vec<String> = checks.iter().flat_map(|check| check.notes.iter().cloned()).collect();
         terminal::say_notes(&notes);
         let mut sentences = vec![nccl_graph::sentence(&checks)];

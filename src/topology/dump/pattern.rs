@@ -34,22 +34,16 @@ pub struct Pattern {
 /// The attributes of a graph beside its channels, as the file has them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stated {
-    /// The line of the graph in the file.
-    pub line: usize,
     /// NCCL's number of the pattern: 1 to 3 trees, 4 rings, 5 NVLink SHARP, 6 CollNet.
     pub pattern: u32,
     /// The number of channels; `None` where it is missing.
     pub channels: Option<u32>,
-    /// Bandwidth of a channel between nodes, in GB/s.
-    pub inter_gbps: f64,
     /// The worst path between GPUs of a channel, as a word.
     pub intra: String,
     /// The worst path to a network port, as a word.
     pub inter: String,
     /// Whether a channel may leave through another port than it enters.
     pub crosses_nics: bool,
-    /// Whether all channels have the same order of GPUs.
-    pub is_same: bool,
     /// Device numbers of 10 and more that are written without `0x`.
     pub decimals: Vec<u32>,
 }
@@ -105,14 +99,11 @@ pub(super) fn stated(graph: &Element) -> Stated {
     decimals.sort_by_cached_key(|dev| u64::from(*dev));
     decimals.dedup();
     Stated {
-        line: graph.line,
         pattern: whole("pattern").unwrap_or(0),
         channels: whole("nchannels"),
-        inter_gbps: graph.get("speedinter").and_then(number).unwrap_or(0.0),
         intra: word("typeintra"),
         inter: word("typeinter"),
         crosses_nics: whole("crossnic") == Some(1),
-        is_same: whole("samechannels") == Some(1),
         decimals,
     }
 }
@@ -124,7 +115,7 @@ impl Pattern {
     }
 
     /// Whether the channels are trees: within a node a chain, whose first GPU is linked to other nodes.
-    pub(super) fn is_tree(&self) -> bool {
+    pub fn is_tree(&self) -> bool {
         self.kind.ends_with("trees")
     }
 

@@ -69,17 +69,18 @@ impl Verdict {
                 count(*ranks as u64, "rank")
             );
         }
-        let what = if is(&[FaultKind::Schema, FaultKind::Load, FaultKind::Limit, FaultKind::Bounds, FaultKind::Operands]) {
-            "MSCCL++ does not run it".to_owned()
-        } else if is(&[FaultKind::Unchecked]) {
-            return "Whether it is right is not known: it is too large to be run here.".to_owned();
-        } else if is(&[FaultKind::Deadlock]) {
-            "It stands still".to_owned()
-        } else if is(&[FaultKind::Data]) {
-            format!("It does not compute its {collective}")
-        } else {
-            format!("It does not always compute its {collective}")
-        };
+        let what =
+            if is(&[FaultKind::Schema, FaultKind::Load, FaultKind::Limit, FaultKind::Bounds, FaultKind::Operands]) {
+                "MSCCL++ does not run it".to_owned()
+            } else if is(&[FaultKind::Unchecked]) {
+                return "Whether it is right is not known: it is too large to be run here.".to_owned();
+            } else if is(&[FaultKind::Deadlock]) {
+                "It stands still".to_owned()
+            } else if is(&[FaultKind::Data]) {
+                format!("It does not compute its {collective}")
+            } else {
+                format!("It does not always compute its {collective}")
+            };
         format!("{what}: {}.", count(faults.len() as u64, "fault"))
     }
 }

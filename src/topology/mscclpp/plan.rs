@@ -791,7 +791,11 @@ impl Reader {
         }
         if takes.in_pairs {
             if sources.len() != destinations.len() {
-                say(format!("takes a source for each destination, and has {} and {}", sources.len(), destinations.len()));
+                say(format!(
+                    "takes a source for each destination, and has {} and {}",
+                    sources.len(),
+                    destinations.len()
+                ));
             }
             if takes.sources.0 == Via::Local && sources.iter().any(|span| span.buffer != sources[0].buffer) {
                 say("takes all sources from the buffer of the first".to_owned());

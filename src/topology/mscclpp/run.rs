@@ -90,8 +90,7 @@ pub fn run_in_turns(plan: &Plan, seed: Option<u64>) -> Run {
         (plan.gpus.iter().map(|gpu| gpu.blocks.len()).sum::<usize>(), plan.operations().count());
     let clocks = thread_blocks + plan.gpus.iter().map(|gpu| gpu.ends.len() - gpu.memory_ends).sum::<usize>();
     let chunks: usize = plan.gpus.iter().flat_map(|gpu| gpu.chunks).map(|chunks| chunks as usize).sum();
-    if clocks.saturating_mul(operations.max(clocks)) > MOST_WORK || chunks.saturating_mul(12) > MOST_CELLS
-    {
+    if clocks.saturating_mul(operations.max(clocks)) > MOST_WORK || chunks.saturating_mul(12) > MOST_CELLS {
         let why = format!(
             "{thread_blocks} thread blocks with {operations} operations on {chunks} chunks are more than are run here"
         );
@@ -700,9 +699,8 @@ impl<'a> Machine<'a> {
                     // A launch of a rank begins when that before has ended, and with it all but puts over ports.
                     let ends_there =
                         last.block < blocks || ends[other].order(last.block, last.operation) == Order::Before;
-                    let is_told = other == writer
-                        || runs[other]
-                        || self.plan.has_double_scratch && ends[writer].runs[other];
+                    let is_told =
+                        other == writer || runs[other] || self.plan.has_double_scratch && ends[writer].runs[other];
                     if ends_there && is_told {
                         continue;
                     }

@@ -118,7 +118,7 @@ enum Step {
 /// # Errors
 /// Returns a [`WriteError`] if MSCCL++ can't express the schedule.
 pub fn write(input: &PlanInput<'_>) -> Result<String, WriteError> {
-    let PlanInput { graph, schedule, collective, .. } = *input;
+    let PlanInput { graph, collective, .. } = *input;
     if ![Collective::AllGather, Collective::ReduceScatter, Collective::AllReduce].contains(&collective) {
         return Err(WriteError::Collective);
     }

@@ -83,19 +83,15 @@ fn words(pattern: &Pattern, stated: &Stated, found: &mut Check) {
             "nchannels is {channels}, and {} listed: NCCL takes the others for channels of GPU 0 alone",
             if listed == 1 { "1 channel is".to_owned() } else { format!("{listed} are") }
         )),
-        Some(channels) if (channels as usize) < listed => found
-            .faults
-            .push(format!("nchannels is {channels}, and {listed} are listed: NCCL searches and uses {channels} of them")),
+        Some(channels) if (channels as usize) < listed => found.faults.push(format!(
+            "nchannels is {channels}, and {listed} are listed: NCCL searches and uses {channels} of them"
+        )),
         Some(_) => {}
     }
     for (key, word) in [("typeintra", &stated.intra), ("typeinter", &stated.inter)] {
         if !KINDS.contains(&word.as_str()) && listed > 0 {
             found.faults.push(format!("{key} is \"{}\", which NCCL takes for LOC", excerpt(word)));
         }
-    }
-    let is_same = pattern.channels.windows(2).all(|pair| pair[0] == pair[1]);
-    if stated.is_same && !is_same && pattern.ports.iter().all(Option::is_none) {
-        found.faults.push("samechannels is 1, and the channels have different orders".to_owned());
     }
     if stated.crosses_nics {
         found.notes.push("NCCL passes over it where NCCL_CROSS_NIC is 0.".to_owned());
@@ -175,11 +171,9 @@ fn links(pattern: &Pattern, stated: &Stated, machine: &Machine, rates: &Rates, f
                     loads.add(&route);
                     loads.worst = loads.worst.max(route.kind);
                 }
-                None => loads.unknown.push(format!(
-                    "GPU {} and GPU {}",
-                    machine.gpus[pair[0]].dev,
-                    machine.gpus[pair[1]].dev
-                )),
+                None => loads
+                    .unknown
+                    .push(format!("GPU {} and GPU {}", machine.gpus[pair[0]].dev, machine.gpus[pair[1]].dev)),
             }
         }
         if let (Some((first, last)), Some(enters), Some(leaves)) = (ports, places.first(), places.last()) {

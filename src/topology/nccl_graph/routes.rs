@@ -57,14 +57,8 @@ pub(super) struct Routes<'a> {
 
 impl<'a> Routes<'a> {
     pub(super) fn new(machine: &'a Machine, rates: &'a Rates) -> Self {
-        let mut routes = Self {
-            machine,
-            rates,
-            elements: Vec::new(),
-            hops: Vec::new(),
-            first_between: 0,
-            direct: Vec::new(),
-        };
+        let mut routes =
+            Self { machine, rates, elements: Vec::new(), hops: Vec::new(), first_between: 0, direct: Vec::new() };
         for cpu in &machine.cpus {
             routes.element(&Bridge { name: cpu.name.clone(), gbps: f64::INFINITY }, None);
         }

@@ -463,7 +463,7 @@ fn intervals_hold_what_they_say() {
     let learnt = Factors::learnt(&even(&all.iter()));
     println!("{learnt:?}");
     assert!(is_near(learnt.compute, LEARNT.compute) && is_near(learnt.attention, LEARNT.attention));
-    assert!(is_near(learnt.exchange, LEARNT.exchange) && is_near(learnt.experts, LEARNT.experts));
+    assert!(is_near(learnt.exchange, LEARNT.exchange) && is_near(learnt.sorting, LEARNT.sorting));
     assert!(is_near(learnt.host_us, LEARNT.host_us) && is_near(learnt.host_expert_us, LEARNT.host_expert_us));
 }
 

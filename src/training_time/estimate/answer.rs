@@ -133,11 +133,12 @@ fn components(factors: &Factors, columns: &StepColumns, time_us: f64) -> Vec<(&'
     let optimizer = columns.optimizer_us * factors.compute;
     let data = factors.on(&columns.data_exchange).total();
     let messages = factors.on(&columns.messages).total();
+    let of_experts = |times: Times| times.experts + times.sorting;
     let sent = |times: Times| times.exchange + times.measured;
     let found = [
         ("Products and element-wise operators", all.compute - waits.compute - again.compute - optimizer),
         ("Attention", all.attention - waits.attention - again.attention),
-        ("Experts", all.experts - waits.experts - again.experts),
+        ("Experts", of_experts(all) - of_experts(waits) - of_experts(again)),
         ("Recomputation", again.total()),
         ("Exchanges of layers", sent(all) - sent(waits) - sent(again) - data - messages),
         ("Messages between stages", messages),

@@ -21,8 +21,9 @@ pub struct Factors {
     /// links do otherwise than computed, which published steps don't tell apart. Measured exchanges count as measured,
     /// as nothing says how much of them is hidden, until steps of one's own move the factor.
     pub exchange: f64,
-    /// The factor on the times of products of experts.
-    pub experts: f64,
+    /// The factor on the times of what sorts tokens for experts: counted is that each token is read once, and written
+    /// once for each of its experts.
+    pub sorting: f64,
     /// Time in µs of the host for a layer forward.
     pub host_us: f64,
     /// Time in µs of the host for an expert of a rank forward.
@@ -30,10 +31,10 @@ pub struct Factors {
 }
 
 /// What is known before any step: kernels take a little longer in a step than alone; half of the exchanges is hidden;
-/// products of experts reach 0.43 of what one product of all rows would (the median over four GPUs of tables of at
-/// least 256 rows per expert, ai-dynamo/aiconfigurator at 095f58a, `moe`).
+/// tokens are copied about 3.5 times as often as once to their experts (into the order of ranks, of the experts of a
+/// rank, and back, each time read and written, and weighted at the end).
 const BEFORE: Factors =
-    Factors { compute: 1.15, attention: 1.4, exchange: 0.5, experts: 2.3, host_us: 300.0, host_expert_us: 50.0 };
+    Factors { compute: 1.15, attention: 1.4, exchange: 0.5, sorting: 3.5, host_us: 300.0, host_expert_us: 50.0 };
 
 /// Learnt from all published steps: `tests/training_time/estimate.rs` learns them again, and says how wrong steps are
 /// that were left out.
@@ -41,7 +42,7 @@ pub const LEARNT: Factors = Factors {
     compute: 1.1366,
     attention: 1.3557,
     exchange: 0.5386,
-    experts: 2.6135,
+    sorting: 3.5,
     host_us: 929.45,
     host_expert_us: 89.926,
 };
@@ -93,11 +94,11 @@ struct Stiffness {
 
 impl Factors {
     const fn values(self) -> [f64; 6] {
-        [self.compute, self.attention, self.exchange, self.experts, self.host_us, self.host_expert_us]
+        [self.compute, self.attention, self.exchange, self.sorting, self.host_us, self.host_expert_us]
     }
 
-    const fn of([compute, attention, exchange, experts, host_us, host_expert_us]: [f64; 6]) -> Self {
-        Self { compute, attention, exchange, experts, host_us, host_expert_us }
+    const fn of([compute, attention, exchange, sorting, host_us, host_expert_us]: [f64; 6]) -> Self {
+        Self { compute, attention, exchange, sorting, host_us, host_expert_us }
     }
 
     /// Every factor so many times, in the order of the fields.
@@ -115,7 +116,8 @@ impl Factors {
             attention: times.attention * self.attention,
             exchange: times.exchange * self.exchange,
             measured: times.measured * self.exchange / LEARNT.exchange,
-            experts: times.experts * self.experts,
+            experts: times.experts * self.compute,
+            sorting: times.sorting * self.sorting,
         }
     }
 

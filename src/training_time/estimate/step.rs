@@ -605,7 +605,7 @@ impl StepQuestion<'_> {
         if self.schedule != Schedule::DualPipe || self.degrees.pipeline == 1 {
             return Times::default();
         }
-        let computes = |times: &Times| times.compute + times.attention + times.experts;
+        let computes = |times: &Times| times.compute + times.attention + times.experts + times.sorting;
         let beside_us = (computes(&kernels.forward) + computes(&kernels.backward)) / 2.0;
         let hidden_us = kernels.to_experts.total().min(beside_us);
         kernels.to_experts.scaled_to((1.0 - LOST_BESIDE) * hidden_us)
@@ -749,8 +749,8 @@ impl StepQuestion<'_> {
             let (back, back_experts) = (again.plus(reduce), again_experts.plus(reduce_experts));
             let shown = beyond(gather, (forward.compute + forward.attention) / depth, 0.0)
                 .plus(beyond(back, (backward.compute + backward.attention) / depth, 0.0))
-                .plus(beyond(gather_experts, forward.experts / depth, 0.0))
-                .plus(beyond(back_experts, backward.experts / depth, 0.0));
+                .plus(beyond(gather_experts, (forward.experts + forward.sorting) / depth, 0.0))
+                .plus(beyond(back_experts, (backward.experts + backward.sorting) / depth, 0.0));
             let once = shown.times(self.layers_of_stage()).plus(gather).plus(back);
             return once.times(if pipeline == 1 { micro_batches } else { 1.0 });
         }

@@ -289,6 +289,11 @@ impl Device {
         row.start_us + sum_in_power(compute_us, memory_us, row.power)
     }
 
+    /// How much longer products of experts take than others of their shape.
+    pub(super) const fn experts_over_products(&self) -> f64 {
+        self.kernels.experts
+    }
+
     /// The time in µs of fused causal attention, forward.
     pub fn attention_us(&self, shape: AttentionShape, kernel: AttentionKernel) -> f64 {
         /// Queries of a tile.

@@ -97,6 +97,10 @@ pub struct KernelRows {
     pub fp8: ProductRow,
     /// Attention.
     pub attention: AttentionRow,
+    /// How much longer products of experts take, which one kernel computes together, than by the form of products: the
+    /// median over the table `moe` of at least 256 rows per expert on one rank, tokens spread evenly. Tables of several
+    /// ranks are of no use here: their times are those of the tokens of all ranks.
+    pub experts: f64,
 }
 
 const fn product([start_us, compute_share, memory_share, lost_k, power, small_tiles]: [f64; 6]) -> ProductRow {
@@ -118,6 +122,7 @@ pub const POOLED: KernelRows = KernelRows {
     bf16: product([2.510633, 0.7868952, 0.9789706, 132.0283, 3.073452, 0.0422551]),
     fp8: POOLED_FP8,
     attention: attention(AttentionKernel::Cudnn, [22.53814, 0.5565635, 239.1029, 0.4212307, 0.72]),
+    experts: 1.25,
 };
 
 /// The measured GPUs. AMD's are not among them: their shares of the peaks are those of large products and of attention
@@ -129,24 +134,29 @@ pub const ROWS: [KernelRows; 5] = [
         bf16: product([5.566758, 0.8574407, 0.4974935, 137.8839, 10.12852, 0.09513654]),
         fp8: POOLED_FP8,
         attention: attention(AttentionKernel::Flash2, [26.14887, 0.5451093, 117.7651, 0.2468583, 0.9]),
+        // Its table has tokens spread unevenly alone.
+        experts: POOLED.experts,
     },
     KernelRows {
         name: "H100",
         bf16: product([2.966817, 0.8561944, 0.8308705, 157.2034, 5.56595, 0.01199888]),
         fp8: product([12.69834, 0.6326192, 0.882255, 0.1353353, 1.367879, 0.3728615]),
         attention: attention(AttentionKernel::Flash3, [13.09203, 0.6185099, 266.765, 0.2821573, 0.75]),
+        experts: 1.25,
     },
     KernelRows {
         name: "B200",
         bf16: product([2.627385, 0.7342093, 0.8030114, 71.81765, 3.869353, 0.005446446]),
         fp8: product([16.52068, 0.5725765, 0.8230659, 0.1353353, 1.648002, 0.5813119]),
         attention: attention(AttentionKernel::Cudnn, [20.59499, 0.5122501, 235.6631, 0.2355651, 0.59]),
+        experts: 1.49,
     },
     KernelRows {
         name: "L40S",
         bf16: product([0.3678828, 0.6614502, 0.796793, 184.1222, 13.18209, 0.004161151]),
         fp8: product([8.652882, 0.4633104, 1.0, 0.1353353, 2.095445, 0.006887495]),
         attention: attention(AttentionKernel::Flash2, [1.0, 0.4969766, 97.00126, 0.519556, 0.82]),
+        experts: 0.97,
     },
     KernelRows {
         name: "AMD",
@@ -158,5 +168,6 @@ pub const ROWS: [KernelRows; 5] = [
             kernel: AttentionKernel::Flash2,
             ..POOLED.attention
         },
+        experts: POOLED.experts,
     },
 ];

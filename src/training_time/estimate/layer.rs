@@ -24,12 +24,6 @@ pub struct Times {
     pub sorting: f64,
 }
 
-/// How much longer products of experts take, which one kernel computes together, than by the roofline of products: the
-/// median over tables of H100, B200 and L40S of at least 256 rows per expert on one rank (1.25, 1.49 and 0.97;
-/// ai-dynamo/aiconfigurator at 095f58a, `moe`). Tables of several ranks are of no use here: their times are those of
-/// the tokens of all ranks.
-const EXPERTS_OVER_PRODUCTS: f64 = 1.25;
-
 impl Times {
     /// The sum of both, part by part.
     #[must_use]
@@ -259,10 +253,11 @@ impl Kernels<'_> {
                 self.times.backward.sorting += backward + 2.0 * sorted;
                 let local = (experts / place.expert).max(1.0).floor();
                 let rows = top_k * tokens * place.expert / experts;
+                let dearer = place.device.experts_over_products();
                 for (inner, outer) in [(place.hidden, 2.0 * width), (width, place.hidden)] {
                     let [forward, backward] = self.products(local, rows, inner, outer, place.precision);
-                    self.times.forward.experts += EXPERTS_OVER_PRODUCTS * forward;
-                    self.times.backward.experts += EXPERTS_OVER_PRODUCTS * backward;
+                    self.times.forward.experts += dearer * forward;
+                    self.times.backward.experts += dearer * backward;
                 }
                 self.activation(true, width * top_k * tokens);
                 if shared_width > 0 {

@@ -125,9 +125,9 @@ pub fn notes(answer: &Estimated) -> Vec<String> {
     let mut notes = vec![format!(
         "No samples: kernels by a roofline with measured shares of the peaks, {exchanges}, the software by factors learnt \
          from published steps. Steps of a source that was left out were off by 5.6 % in the median of the sources, by up \
-         to 22 % in the worst{}",
+         to 23 % in the worst{}",
         if answer.has_experts {
-            ", those of models with experts by 19 % in the median, and one in ten by more than 48 %"
+            ", those of models with experts by 27 % in the median, and one in ten by more than 54 %"
         } else {
             ""
         }

@@ -41,6 +41,45 @@ pub struct MeasureValues {
     pub launcher: Launcher,
 }
 
+/// Which of [`MeasureValues`] some commands depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsedValues {
+    /// The collective.
+    pub collective: bool,
+    /// The smallest size.
+    pub first: bool,
+    /// The largest size.
+    pub last: bool,
+    /// The number of nodes.
+    pub nodes: bool,
+    /// The number of ranks of each node.
+    pub each: bool,
+    /// The program that starts the ranks.
+    pub launcher: bool,
+}
+
+impl UsedValues {
+    /// Finds what changes commands if it is another one.
+    pub fn of(commands: &[MeasureCommand], values: &MeasureValues) -> Self {
+        let matters =
+            |other: MeasureValues| commands.iter().any(|command| command.filled(values) != command.filled(&other));
+        let MeasureValues { sizes, scale, .. } = *values;
+        let collectives = MeasureValues::COLLECTIVES.iter();
+        let of_sizes = |sizes| matters(MeasureValues { sizes, ..*values });
+        let of_scale = |nodes, ranks| matters(MeasureValues { scale: Scale { nodes, ranks }, ..*values });
+        Self {
+            collective: collectives.into_iter().any(|of| matters(MeasureValues { collective: *of, ..*values })),
+            first: of_sizes(Sizes { first: sizes.first.saturating_mul(2), ..sizes }),
+            last: of_sizes(Sizes { last: sizes.last.saturating_mul(2), ..sizes }),
+            nodes: of_scale(scale.nodes.saturating_mul(2), scale.ranks.saturating_mul(2)),
+            each: of_scale(scale.nodes, scale.ranks.saturating_mul(2)),
+            launcher: [Launcher::Mpirun, Launcher::Srun]
+                .iter()
+                .any(|launcher| matters(MeasureValues { launcher: *launcher, ..*values })),
+        }
+    }
+}
+
 impl Default for MeasureValues {
     fn default() -> Self {
         Self {

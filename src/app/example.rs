@@ -13,14 +13,7 @@ use super::{
     signal::RwSignal,
     worker_code,
 };
-use crate::report::Workbench;
-
-const EXAMPLES: [(Workbench, &str); 4] = [
-    (Workbench::Tuning, "simulated_sweep.csv"),
-    (Workbench::Policy, "simulated_rewards.csv"),
-    (Workbench::TrainingTime, "simulated_training.zip"),
-    (Workbench::Overlap, "simulated_kernels.csv"),
-];
+use crate::{intake::EXAMPLES, report::Workbench};
 
 /// The examples of the workbenches. Copies share them.
 #[derive(Clone, Copy)]

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     collective::Scale,
     launch::{Launcher, short_size},
-    measure::{MeasureCommand, MeasureValues},
+    measure::{MeasureCommand, MeasureValues, UsedValues},
     report::Workbench,
     units::Size,
     worker::protocol::{Request, Response},
@@ -104,6 +104,8 @@ pub fn NoFileYet(
     };
     let session: Session = expect_context();
     let commands = RwSignal::new(Vec::new());
+    let used = RwSignal::new(None::<UsedValues>);
+    let uses = move |of: fn(&UsedValues) -> bool| move || used.with(|used| used.as_ref().is_none_or(of));
     effect(move || {
         let asked = (of.get(), values.get());
         if !is_open.get() {
@@ -114,7 +116,12 @@ pub fn NoFileYet(
             let answer = session.ask_quick(request).await;
             let is_asked = of.try_get_untracked().zip(values.try_get_untracked()) == Some(asked);
             match answer {
-                Ok(Response::MeasureCommands(filled)) if is_asked => commands.set(filled),
+                Ok(Response::MeasureCommands(filled, of)) if is_asked => {
+                    commands.set(filled);
+                    if used.get_untracked() != Some(of) {
+                        used.set(Some(of));
+                    }
+                }
                 Err(failure) => session.notify(failure.to_string(), true, None),
                 _ => {}
             }
@@ -137,22 +144,26 @@ pub fn NoFileYet(
                                 />
                             }
                         })}
-                    <ChoiceField
-                        label="Collective"
-                        choices=collectives
-                        value=move || Some(values.with(|values| values.collective))
-                        on_value=move |chosen| values.update(|values| values.collective = chosen)
-                    />
-                    {size("Smallest size", false)}
-                    {size("Largest size", true)}
-                    {count("Nodes", 0)}
-                    {count("Ranks of each node", 1)}
-                    <ChoiceField
-                        label="Launcher"
-                        choices=launchers
-                        value=move || Some(values.with(|values| values.launcher))
-                        on_value=move |chosen| values.update(|values| values.launcher = chosen)
-                    />
+                    <Show when=uses(|used| used.collective)>
+                        <ChoiceField
+                            label="Collective"
+                            choices=collectives
+                            value=move || Some(values.with(|values| values.collective))
+                            on_value=move |chosen| values.update(|values| values.collective = chosen)
+                        />
+                    </Show>
+                    <Show when=uses(|used| used.first)>{size("Smallest size", false)}</Show>
+                    <Show when=uses(|used| used.last)>{size("Largest size", true)}</Show>
+                    <Show when=uses(|used| used.nodes)>{count("Nodes", 0)}</Show>
+                    <Show when=uses(|used| used.each)>{count("Ranks of each node", 1)}</Show>
+                    <Show when=uses(|used| used.launcher)>
+                        <ChoiceField
+                            label="Launcher"
+                            choices=launchers
+                            value=move || Some(values.with(|values| values.launcher))
+                            on_value=move |chosen| values.update(|values| values.launcher = chosen)
+                        />
+                    </Show>
                 </div>
                 {reactive(commands)}
             </Show>

@@ -25,7 +25,7 @@ pub use self::{
 };
 pub use crate::tuning::columns::ColumnSource;
 use crate::{
-    report::{LoadedFile, wire::leaf},
+    report::{LoadedFile, Workbench, wire::leaf},
     text::Problems,
     tuning::{columns::Column, log::LogAnswers},
     units::{count, grouped},
@@ -66,6 +66,14 @@ impl FileReport {
         LoadedFile { name: Some(leaf(&self.name)), format, holds, left_out: self.outcome.problems().count }
     }
 }
+
+/// The examples of the workbenches, by the names of their files: simulated data.
+pub const EXAMPLES: [(Workbench, &str); 4] = [
+    (Workbench::Tuning, "simulated_sweep.csv"),
+    (Workbench::Policy, "simulated_rewards.csv"),
+    (Workbench::TrainingTime, "simulated_training.zip"),
+    (Workbench::Overlap, "simulated_kernels.csv"),
+];
 
 /// The loaded files for use in a report.
 pub fn report_context(files: &[FileReport]) -> ReportContext<'_> {

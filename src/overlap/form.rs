@@ -12,6 +12,7 @@ use crate::{
         command,
         export::TreesError,
         loaded::Loaded,
+        models::Kind,
         predict::KernelQuery,
         report::KERNEL,
         result::{OverlapOverview, ShownPredictions},
@@ -188,8 +189,11 @@ impl Study for Overlap {
     }
 
     fn files(&self) -> Vec<(String, String)> {
-        let files = [("predictions", "Save predictions"), ("trees", "Save trees")];
-        files.map(|(key, label)| (key.to_owned(), label.to_owned())).into()
+        let has_trees =
+            matches!(self.study.shown(), Ok(ShownPredictions::Model(Kind::TreesLad | Kind::TreesPublished)));
+        let files =
+            [("predictions", "Save predictions")].into_iter().chain(has_trees.then_some(("trees", "Save trees")));
+        files.map(|(key, label)| (key.to_owned(), label.to_owned())).collect()
     }
 
     fn file(&self, key: &str, progress: &mut dyn Progress) -> Result<TextFile, WorkbenchError> {

@@ -255,8 +255,8 @@ fn between_cpus_gbps(cpu: &Element) -> f64 {
     }
 }
 
-/// What NCCL counts for a PCI link of a speed and a width, in GB/s (`kvDictPciGen` in `topo.cc`: hundreds of Mb/s for each
-/// lane).
+/// What NCCL counts for a PCI link of a speed and a width, in GB/s (`kvDictPciGen` in `topo.cc`: hundreds of Mb/s for
+/// each lane).
 fn counted_pci_gbps(speed: Option<f64>, width: Option<f64>) -> f64 {
     let lane = match speed {
         Some(speed) if speed >= 64.0 => 480.0,

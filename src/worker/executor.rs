@@ -9,6 +9,7 @@ use crate::{
         lines::lines_around,
         unpack::{UnpackError, unpack},
     },
+    measure::UsedValues,
     policy,
     progress::Progress,
     registry::{Studies, measure_commands},
@@ -142,8 +143,9 @@ impl Executor {
                 Response::Lines(lines_around(file.content, line).map_err(ExecuteError::NoLine)?)
             }
             Request::MeasureCommands(workbench, values) => {
-                let commands = measure_commands(workbench).iter();
-                Response::MeasureCommands(commands.map(|command| command.filled(&values)).collect())
+                let commands = measure_commands(workbench);
+                let filled = commands.iter().map(|command| command.filled(&values)).collect();
+                Response::MeasureCommands(filled, UsedValues::of(commands, &values))
             }
         })
     }
@@ -215,6 +217,14 @@ impl Executor {
         let study = self.studies.of(contents.workbench);
         let mut report = study.report(intake::report_context(&self.files), contents)?;
         report.say_in_view(study.choices().not_offered(&study.form()?));
+        let is_example = |(workbench, name): &(report::Workbench, &str)| {
+            *workbench == contents.workbench && self.files.iter().any(|file| report::wire::leaf(&file.name) == *name)
+        };
+        if intake::EXAMPLES.iter().any(is_example) {
+            // Whoever gets the report sees no banner of the page.
+            let place = report.summary.len().min(1);
+            report.summary.insert(place, "This is the example: simulated data, not measurements.".to_owned());
+        }
         Ok(report)
     }
 

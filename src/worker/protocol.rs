@@ -19,7 +19,7 @@ use crate::{
         lines::FileLines,
         unpack::UnpackedFile,
     },
-    measure::{MeasureCommand, MeasureValues},
+    measure::{MeasureCommand, MeasureValues, UsedValues},
     progress::Step,
     report::{self, snapshot::Snapshot},
     tuning::{
@@ -168,8 +168,8 @@ pub enum Response {
     Written(report::Written),
     /// The response to [`Request::ReadLine`]: the line with those around it.
     Lines(FileLines),
-    /// The response to [`Request::MeasureCommands`]: the commands, filled.
-    MeasureCommands(Vec<MeasureCommand<String>>),
+    /// The response to [`Request::MeasureCommands`]: the commands, filled, and what they depend on.
+    MeasureCommands(Vec<MeasureCommand<String>>, UsedValues),
 }
 
 /// The result of loading files.

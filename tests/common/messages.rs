@@ -406,6 +406,7 @@ const TEMPLATES: [(&str, &str); 38] = [
     ("policy export", "policy export {rewards} --schedule {}"),
     ("policy watch", "policy watch {} {folder} --once"),
     ("policy doctor", "policy doctor {}"),
+    ("topology rings", "topology rings {}"),
     ("topology synthesize", "topology synthesize {} --collective all_gather"),
     ("topology verify", "topology verify {}"),
     ("topology verify", "topology verify {} --graph {}"),

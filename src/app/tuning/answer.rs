@@ -86,8 +86,8 @@ fn AnswerView(recommendation: Recommendation) -> impl IntoView {
     let exhaustive = recommendation.exhaustive.map(|(other, busbw)| {
         view! {
             <p class="warning">
-                "The exhaustive search finds " {other.to_string()} " at " {significant(busbw)}
-                " GB/s, which the coarse one missed."
+                "Of all configurations " {other.to_string()} " is expected to be the fastest, at " {significant(busbw)}
+                " GB/s; the search looks at fewer."
             </p>
         }
     });

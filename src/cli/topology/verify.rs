@@ -78,8 +78,8 @@ impl Verify {
             () if mscclpp::is_plan(&text) => self.plan(&text)?,
             () if text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']) => {
                 return refuse(format!(
-                    "{} is JSON, and no execution plan of MSCCL++, which has gpus with threadblocks; a schedule is given as \
-                     the CSV that `collectune topology synthesize -o` writes",
+                    "{} is JSON, and no execution plan of MSCCL++, which has gpus with threadblocks; a schedule is given \
+                     as the CSV that `collectune topology synthesize -o` writes",
                     files::name(&self.result)
                 ));
             }

@@ -60,7 +60,8 @@ struct Machine<'a> {
     releases: Vec<Vec<VecDeque<Option<Rc<Known>>>>>,
     /// The thread blocks that stand at each barrier, those of a rank after those of the ranks before.
     meeting: Vec<Vec<usize>>,
-    /// Of each thread block, and of each proxy, the other ranks whose user buffers it accesses, each with the last operation that does.
+    /// Of each thread block, and of each proxy, the ranks whose user buffers it accesses (of a thread block all but its
+    /// own), each with the last operation that does.
     abroad: Vec<Vec<(usize, usize)>>,
     found: Found,
 }

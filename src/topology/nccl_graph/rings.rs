@@ -33,6 +33,9 @@ pub enum GraphError {
     /// Fewer than two GPUs, or more than are searched.
     #[error("graph files are written for 2 to {MOST_GPUS} GPUs, and the machine has {0}")]
     Gpus(usize),
+    /// Two GPUs have the same device number.
+    #[error("the dump has GPU {0} twice")]
+    Twice(u32),
     /// No way between two GPUs is known.
     #[error("the dump says no way between GPU {0} and GPU {1}")]
     NoWay(u32, u32),
@@ -89,6 +92,9 @@ fn most_of_a_channel(machine: &Machine) -> f64 {
     }
 }
 
+/// The GPUs of a ring by their places, in order.
+type Order = Vec<usize>;
+
 /// The search for rings.
 struct Search<'a> {
     routes: &'a Routes<'a>,
@@ -98,7 +104,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn loads(&self, rings: &[Vec<usize>]) -> Loads {
+    fn loads(&self, rings: &[Order]) -> Loads {
         let mut loads = Loads::new(self.routes);
         for ring in rings {
             for (from, to) in ring.iter().zip(ring.iter().cycle().skip(1)) {
@@ -109,7 +115,7 @@ impl Search<'_> {
     }
 
     /// What is to be small: the time of a byte of each channel on the tightest link, then the sum of squares of all.
-    fn cost(&mut self, rings: &[Vec<usize>]) -> (f64, f64) {
+    fn cost(&mut self, rings: &[Order]) -> (f64, f64) {
         self.tried += 1;
         let loads = self.loads(rings).loads;
         let times = loads.iter().zip(&self.routes.hops).map(|(load, hop)| load / hop.gbps);
@@ -117,7 +123,7 @@ impl Search<'_> {
     }
 
     /// Improves rings until no exchange of two GPUs and no turned stretch helps.
-    fn improve(&mut self, rings: &mut Vec<Vec<usize>>) -> (f64, f64) {
+    fn improve(&mut self, rings: &mut [Order]) -> (f64, f64) {
         let is_less = |a: (f64, f64), b: (f64, f64)| {
             a.0 < b.0 * (1.0 - 1e-9) || a.0 <= b.0 * (1.0 + 1e-9) && a.1 < b.1 * (1.0 - 1e-9)
         };
@@ -148,9 +154,9 @@ impl Search<'_> {
     }
 
     /// The best rings of a number of channels, with the time of a byte on the tightest link.
-    fn best(&mut self, channels: usize) -> (f64, Vec<Vec<usize>>) {
+    fn best(&mut self, channels: usize) -> (f64, Vec<Order>) {
         let gpus = self.ways.len();
-        let mut best: Option<((f64, f64), Vec<Vec<usize>>)> = None;
+        let mut best: Option<((f64, f64), Vec<Order>)> = None;
         for start in 0..STARTS {
             let mut stream = Stream::new(start);
             let one = |turn: usize| {
@@ -163,7 +169,7 @@ impl Search<'_> {
                 }
                 ring
             };
-            let mut rings: Vec<Vec<usize>> = (0..channels).map(one).collect();
+            let mut rings: Vec<Order> = (0..channels).map(one).collect();
             let cost = self.improve(&mut rings);
             if best.as_ref().is_none_or(|(least, _)| cost.0 < least.0 * (1.0 - 1e-9)) {
                 best = Some((cost, rings));
@@ -181,7 +187,7 @@ impl Search<'_> {
 
     /// Rings that use the tightest link once less than these, made one after the other with what the others leave; `None`
     /// where no start finds any. Where all links are alike, exchanges rarely find the rings that use each equally often.
-    fn with_less(&mut self, channels: usize, rings: &[Vec<usize>]) -> Option<Vec<Vec<usize>>> {
+    fn with_less(&mut self, channels: usize, rings: &[Order]) -> Option<Vec<Order>> {
         let loads = self.loads(rings);
         let (each, tightest) = loads.least(self.routes)?;
         let uses = loads.loads[tightest];
@@ -254,6 +260,10 @@ pub fn rings(machine: &Machine, rates: &Rates) -> Result<Rings, GraphError> {
     if !(2..=MOST_GPUS).contains(&gpus) {
         return Err(GraphError::Gpus(gpus));
     }
+    // GPUs are sorted by device number.
+    if let Some(pair) = machine.gpus.windows(2).find(|pair| pair[0].dev == pair[1].dev) {
+        return Err(GraphError::Twice(pair[0].dev));
+    }
     let routes = Routes::new(machine, rates);
     let way = |from: usize, to: usize| match from == to {
         true => Ok(Route::default()),
@@ -265,7 +275,7 @@ pub fn rings(machine: &Machine, rates: &Rates) -> Result<Rings, GraphError> {
     let ways = (0..gpus).map(|from| (0..gpus).map(|to| way(from, to)).collect()).collect::<Result<_, _>>()?;
     let mut search = Search { routes: &routes, ways, tried: 0 };
     let most_each = most_of_a_channel(machine);
-    let mut best: Option<(f64, Vec<Vec<usize>>)> = None;
+    let mut best: Option<(f64, Vec<Order>)> = None;
     for channels in 2..=MOST_CHANNELS {
         let (time, found) = search.best(channels);
         let each = (1.0 / time).min(most_each);

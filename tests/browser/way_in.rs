@@ -71,6 +71,10 @@ fn commands_that_make_a_file_follow_the_fields_and_are_copied() {
     page.choose("Files for", "Topology");
     page.find("region", "What NCCL or RCCL sees");
     assert!(page.look_for("region", "One launch of the default").is_none(), "those of one workbench at a time");
+    page.wait_until(
+        || page.look_for("textbox", "Smallest size").is_none() && page.look_for("combobox", "Launcher").is_some(),
+        "only what changes a command is asked for",
+    );
     assert_accessible(&page, "no-file-yet");
     page.assert_clean();
 }

@@ -378,7 +378,7 @@ fn bad_files(folder: &TempDir) -> BTreeMap<&'static str, String> {
 }
 
 /// How a command is given a file: `{}` stands for it, `{conf}`, `{sweep}` and `{runs}` for good ones.
-const TEMPLATES: [(&str, &str); 38] = [
+const TEMPLATES: [(&str, &str); 39] = [
     ("tuning train", "tuning train {}"),
     ("tuning predict", "tuning predict {} --collective all_reduce --nodes 2 --ranks 16 --size 1M"),
     ("tuning predict", "tuning predict --model {} --collective all_reduce --nodes 2 --ranks 16"),

@@ -11,7 +11,8 @@ use crate::order::CompactSort;
 /// What a cell holds: an element of the collective, and the ranks whose parts are added in it, ascending.
 pub(super) type Content = (u32, Vec<u32>);
 
-/// An access: the thread block or the proxy, the place of its operation, and the barriers of the thread block before it.
+/// An access: the thread block or the proxy, the place of its operation, and the barriers of the thread block before
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
     pub(super) block: usize,

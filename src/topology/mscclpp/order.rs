@@ -1,7 +1,8 @@
 //! What comes before what: vector clocks of thread blocks.
 //!
-//! Each thread block, and each proxy of a port, knows how many operations of every other one are sure to be done. It grows by signals, semaphores,
-//! barriers and packets. A relaxed signal says only that the peer runs: what it seems to order is kept apart.
+//! Each thread block, and each proxy of a port, knows how many operations of every other one are sure to be done. It
+//! grows by signals, semaphores, barriers and packets. A relaxed signal says only that the peer runs: what it seems
+//! to order is kept apart.
 
 use std::rc::Rc;
 

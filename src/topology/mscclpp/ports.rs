@@ -1,5 +1,5 @@
-//! Proxies of ports: what is put over a port ends later, in the order in which it was put, and what a thread block knows
-//! of it comes with the port's own signals, or with a `flush`.
+//! Proxies of ports: what is put over a port ends later, in the order in which it was put, and what a thread block
+//! knows of it comes with the port's own signals, or with a `flush`.
 
 use super::plan::Plan;
 

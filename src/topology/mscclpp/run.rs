@@ -46,8 +46,8 @@ struct Machine<'a> {
     next: Vec<usize>,
     /// Barriers of each thread block so far.
     barriers: Vec<u32>,
-    /// Since the last barrier of each thread block: how many threads waited, whether data was accessed, and what was put
-    /// over ports, by the end of the channel and the thread.
+    /// Since the last barrier of each thread block: how many threads waited, whether data was accessed, and what was
+    /// put over ports, by the end of the channel and the thread.
     waited: Vec<usize>,
     has_accessed: Vec<bool>,
     posted: Vec<Vec<(usize, usize)>>,

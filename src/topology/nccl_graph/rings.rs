@@ -185,8 +185,9 @@ impl Search<'_> {
         (time, rings)
     }
 
-    /// Rings that use the tightest link once less than these, made one after the other with what the others leave; `None`
-    /// where no start finds any. Where all links are alike, exchanges rarely find the rings that use each equally often.
+    /// Rings that use the tightest link once less than these, made one after the other with what the others leave;
+    /// `None` where no start finds any. Where all links are alike, exchanges rarely find the rings that use each
+    /// equally often.
     fn with_less(&mut self, channels: usize, rings: &[Order]) -> Option<Vec<Order>> {
         let loads = self.loads(rings);
         let (each, tightest) = loads.least(self.routes)?;
@@ -247,8 +248,8 @@ impl Search<'_> {
     }
 }
 
-/// Finds rings for a machine of one node, and writes them as a graph file: the number of channels with which all together
-/// carry the most, and of several such the least from 2 on.
+/// Finds rings for a machine of one node, and writes them as a graph file: the number of channels with which all
+/// together carry the most, and of several such the least from 2 on.
 ///
 /// # Errors
 /// Returns a [`GraphError`] if the machine has too few or too many GPUs, or a dump lacks ways between them.

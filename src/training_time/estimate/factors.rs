@@ -32,8 +32,8 @@ pub struct Factors {
 
 /// What is known before any step: kernels take a little longer in a step than alone; half of the exchanges is hidden;
 /// tokens are copied about 3.5 times as often as once to their experts (into the order of ranks, of the experts of a
-/// rank, and back, each time read and written, and weighted at the end); an expert of a rank takes six launches of 10 to
-/// 15 µs forward, two products with casts of both of their factors.
+/// rank, and back, each time read and written, and weighted at the end); an expert of a rank takes six launches of 10
+/// to 15 µs forward, two products with casts of both of their factors.
 const BEFORE: Factors =
     Factors { compute: 1.15, attention: 1.4, exchange: 0.5, sorting: 3.5, host_us: 300.0, host_expert_us: 80.0 };
 
